@@ -1,0 +1,67 @@
+# Everything a person needs to work on queuectl. A fresh machine needs git, make and Python 3.11+ with venv.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test check bench-quick clean
+
+# PYTHON=/path/to/python3.13 picks the interpreter; otherwise the first of these that is new enough.
+PYTHON ?=
+PYTHONS := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11)
+
+PY  := .venv/bin/python
+PIP := $(PY) -m pip install -qq --disable-pip-version-check
+CHECKED := $(wildcard src tests benchmarks examples)
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/.dev ## Make .venv with queuectl (editable) and the development tools
+
+demo: .venv/.installed ## Show the main job end to end in a throw-away home
+	@$(PY) examples/demo.py
+
+test: .venv/.dev ## Run all tests on SQLite and PostgreSQL; ARGS='-k claim' passes arguments on
+	@sh tests/packages.sh
+	@$(PY) -m pytest -q -n $$($(PY) -c 'import os; print(max(4, os.cpu_count() or 1))') --dist worksteal \
+		$(PYTEST_ARGS) $(ARGS)
+
+check: .venv/.dev ## Check format, lint, types and architecture
+	@$(PY) -m ruff format --check -q .
+	@$(PY) -m ruff check -q .
+	@$(PY) -m mypy $(CHECKED)
+	@$(PY) -m pytest -q tests/test_architecture.py
+
+bench-quick: .venv/.dev ## Measure the main figures side by side (under 2 minutes)
+	@$(PY) -m benchmarks.quick
+
+clean: ## Remove .venv and everything generated
+	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Two stamps, so that the demo need not wait for tools it does not use.
+.venv/.installed: pyproject.toml
+	@$(make-venv)
+	@echo "installing queuectl into .venv"
+	@$(PIP) -e '.[all]'
+	@touch $@
+
+.venv/.dev: pyproject.toml
+	@$(make-venv)
+	@echo "installing queuectl and the development tools into .venv"
+	@$(PIP) -e '.[all,dev]'
+	@touch .venv/.installed $@
+
+define make-venv
+if $(PY) -m pip --version >/dev/null 2>&1; then exit 0; fi; \
+for python in $(PYTHONS); do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	"$$python" -c 'import venv, ensurepip' 2>/dev/null || { without_venv="$$python"; continue; }; \
+	echo "making .venv with $$("$$python" --version)"; \
+	exec "$$python" -m venv --clear .venv; \
+done; \
+if [ -n "$$without_venv" ]; then \
+	echo "$$without_venv has no venv module; on Debian: apt-get install python3-venv" >&2; \
+else \
+	echo "no Python 3.11 or newer among:" $(PYTHONS)"; name one with: make PYTHON=/path/to/python3" >&2; \
+fi; \
+exit 1
+endef

@@ -1,0 +1,71 @@
+"""What every test may ask for: an empty home, an empty PostgreSQL database, no QUEUECTL_* from outside."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests import postgres
+
+SERVER = postgres.Server()
+
+
+class Node(Protocol):
+    """A worker of pytest-xdist, as seen by the process that starts it."""
+
+    workerinput: dict[str, str]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Node) -> None:
+    """Start the one PostgreSQL of a parallel run before its workers, and tell each where it is."""
+    node.workerinput["postgres_server_url"] = _server_url()
+
+
+def pytest_unconfigure() -> None:
+    SERVER.stop()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs"):
+        for program in marker.args:
+            if shutil.which(program) is None:
+                (pytest.fail if "CI" in os.environ else pytest.skip)(f"needs {program}, which is not installed")
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("QUEUECTL_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def sqlite_home(tmp_path: Path) -> Path:
+    """A fresh, empty home directory."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+@pytest.fixture(scope="session")
+def postgres_server_url(request: pytest.FixtureRequest) -> str:
+    """The address of the maintenance database of the run's PostgreSQL."""
+    handed_down: dict[str, str] | None = getattr(request.config, "workerinput", None)
+    return handed_down["postgres_server_url"] if handed_down else _server_url()
+
+
+@pytest.fixture
+def postgres_url(postgres_server_url: str) -> Iterator[str]:
+    """The address of an empty database of this test's own."""
+    with postgres.fresh_database(postgres_server_url) as url:
+        yield url
+
+
+def _server_url() -> str:
+    try:
+        return SERVER.url()
+    except Exception as error:  # noqa: BLE001 - whatever the reason, half the tests cannot run: never a skip
+        pytest.exit(f"PostgreSQL did not start, so the tests cannot run: {error!r}", returncode=1)
