@@ -1,0 +1,95 @@
+"""Every error a person can meet, with its exit code. Text for people is made in cli/main.py.
+
+QueuectlError                    1
+├── BadInput                     2   a flag, field, value or line that cannot be used
+│   └── UnknownName              2   an unknown setting, state, field or command; names the nearest
+├── NotFound                     3   no such job, queue or worker
+├── WaitTimedOut                 4   what was waited for did not happen in time
+├── StoreError                   5   the database cannot be used
+│   ├── StoreUnreachable         5   no connection, no such file, no permission
+│   ├── StoreBusy                5   locked by another process for too long
+│   ├── StoreFull                5   no space left
+│   ├── StoreNewer               5   written by a newer queuectl
+│   ├── StoreOlder               5   waits for `queuectl migrate`
+│   └── NotAStore                5   not a database, or not one of queuectl
+└── Refused                      6   a duplicate, a job in the wrong state, a running job
+"""
+
+
+class QueuectlError(Exception):
+    """What went wrong and with which value; `hint` says what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class BadInput(QueuectlError):
+    """A flag, field, value or line that cannot be used."""
+
+    exit_code = 2
+
+
+class UnknownName(BadInput):
+    """A name that is not one of a closed set."""
+
+    @classmethod
+    def among(cls, what: str, name: str, known: "list[str] | tuple[str, ...]", *, hint: str = "") -> "UnknownName":
+        """Build the error for `name`, pointing at the nearest of the names that exist."""
+        import difflib  # only ever needed on the way out
+
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        if near:
+            return cls(f"unknown {what} {name!r}; did you mean {near[0]!r}?", hint=hint)
+        return cls(f"unknown {what} {name!r}", hint=hint or f"known: {', '.join(known)}")
+
+
+class NotFound(QueuectlError):
+    """No such job, queue or worker."""
+
+    exit_code = 3
+
+
+class WaitTimedOut(QueuectlError):
+    """What was waited for did not happen in time."""
+
+    exit_code = 4
+
+
+class StoreError(QueuectlError):
+    """The database cannot be used."""
+
+    exit_code = 5
+
+
+class StoreUnreachable(StoreError):
+    """No connection, no such file, no permission."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the database locked for too long."""
+
+
+class StoreFull(StoreError):
+    """No space is left for the database."""
+
+
+class StoreNewer(StoreError):
+    """The database was written by a newer queuectl."""
+
+
+class StoreOlder(StoreError):
+    """The database waits for `queuectl migrate`."""
+
+
+class NotAStore(StoreError):
+    """Not a database, or not one of queuectl."""
+
+
+class Refused(QueuectlError):
+    """A duplicate, a job in the wrong state, or a job that is running."""
+
+    exit_code = 6

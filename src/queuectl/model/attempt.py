@@ -1,0 +1,48 @@
+"""One run of a job: what the runner reports (Report) and what is kept of it (Attempt)."""
+
+from queuectl.model.value import Value
+from queuectl.model.verdict import Outcome, OutcomeKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Report(Value):
+    """A run that is over: its outcome, what it cost and what it printed."""
+
+    outcome: Outcome
+    cpu_ms: int | None = None
+    peak_memory_bytes: int | None = None
+    output_bytes: int = 0
+    output_file: str | None = None
+    output_tail: bytes = b""
+
+
+class Attempt(Value):
+    """One run on record; the fields are the columns. The run under way has no `finished_at` and no outcome."""
+
+    job_seq: int
+    run: int
+    attempt: int
+    worker_id: str
+    host: str
+    started_at: int
+    finished_at: int | None
+    outcome: OutcomeKind | None
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    cpu_ms: int | None
+    peak_memory_bytes: int | None
+    output_bytes: int
+    output_file: str | None
+    output_tail: bytes
+
+    @classmethod
+    def of_row(cls, row: "Sequence[object]") -> "Attempt":
+        """Build from a row over `columns_of(Attempt)`."""
+        attempt = super().of_row(row)
+        if attempt.outcome is not None:
+            attempt.__dict__["outcome"] = OutcomeKind(attempt.outcome)
+        return attempt

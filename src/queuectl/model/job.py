@@ -1,0 +1,113 @@
+"""The job: as it is asked for (JobSpec), as it stands in the store (Job), as a worker holds it (Claim)."""
+
+import json
+
+from queuectl.model.retry import Backoff
+from queuectl.model.states import State
+from queuectl.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEFAULT_QUEUE = "default"
+
+
+class JobSpec(Value):
+    """A job as somebody asks for it, checked; None means the setting decides."""
+
+    given_id: str | None = None
+    command: str | None = None
+    argv: tuple[str, ...] | None = None
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    run_at: int | None = None
+    delay_ms: int | None = None
+    max_retries: int | None = None
+    timeout_ms: int | None = None
+    backoff: "dict[str, str | float | int] | None" = None
+    cwd: str | None = None
+    env: "dict[str, str] | None" = None
+    tags: tuple[str, ...] = ()
+
+
+class Job(Value):
+    """A job as it stands in the store: one row; the fields are its columns."""
+
+    seq: int
+    given_id: str | None
+    state: State
+    queue: str
+    lane_id: int
+    priority: int
+    run: int
+    attempts: int
+    losses: int
+    max_retries: int
+    cancel_requested: int
+    worker_id: str | None
+    run_at: int | None
+    created_at: int
+    updated_at: int
+    started_at: int | None
+    finished_at: int | None
+    exit_code: int | None
+    error: str | None
+    timeout_ms: int | None
+    backoff: str | None
+    cwd: str | None
+    env: str | None
+    tags: str | None
+    command: str | None
+    argv: str | None
+
+    @classmethod
+    def of_row(cls, row: "Sequence[object]") -> "Job":
+        """Build from a row over `columns_of(Job)`."""
+        job = super().of_row(row)
+        job.__dict__["state"] = State(job.state)
+        return job
+
+    @property
+    def id(self) -> str:
+        """What people call the job: the id they gave it, else its number."""
+        return self.given_id or str(self.seq)
+
+    @property
+    def argv_list(self) -> list[str] | None:
+        """The argument vector, or None for a shell line."""
+        return None if self.argv is None else json.loads(self.argv)
+
+    @property
+    def env_map(self) -> dict[str, str]:
+        """The variables the job adds to its worker's."""
+        return json.loads(self.env) if self.env else {}
+
+    @property
+    def tag_list(self) -> list[str]:
+        """The tags, in the order given."""
+        return json.loads(self.tags) if self.tags else []
+
+    @property
+    def line(self) -> str:
+        """The command on one line, as a person could type it."""
+        if self.command is not None:
+            return self.command
+        import shlex  # only to show an argument vector
+
+        return shlex.join(self.argv_list or [])
+
+    def own_backoff(self, default: Backoff) -> Backoff:
+        """Return the backoff in force for this job: its own numbers over those of the settings."""
+        return default if self.backoff is None else default.replace(**json.loads(self.backoff))
+
+
+class Claim(Value):
+    """A job held by one worker for one run; (seq, run, worker_id) fences every write about it."""
+
+    job: Job
+
+    @property
+    def fence(self) -> "dict[str, int | str | None]":
+        """The three values that every write of the holder names in its WHERE."""
+        return {"seq": self.job.seq, "run": self.job.run, "worker_id": self.job.worker_id}

@@ -1,0 +1,91 @@
+"""Shapes: how jobs, runs, workers and queues look as JSON, the same on the command line and over HTTP."""
+
+import json
+
+from queuectl.model.states import State
+from queuectl.model.units import iso_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from queuectl.model.attempt import Attempt
+    from queuectl.model.job import Job
+
+    Shape = dict[str, object]
+
+
+def job_shape(job: "Job") -> "Shape":
+    """Return a job; `attempts` is the number of charged runs."""
+    shape: Shape = {
+        "id": job.id,
+        "number": job.seq,
+        "state": job.state.value,
+        "command": job.command,
+        "argv": job.argv_list,
+        "queue": job.queue,
+        "priority": job.priority,
+        "attempts": job.attempts,
+        "max_retries": job.max_retries,
+        "losses": job.losses,
+        "run": job.run,
+        "run_at": time_shape(job.run_at),
+        "created_at": iso_text(job.created_at),
+        "updated_at": iso_text(job.updated_at),
+        "started_at": time_shape(job.started_at),
+        "finished_at": time_shape(job.finished_at),
+        "exit_code": job.exit_code,
+        "error": job.error,
+        "timeout": None if job.timeout_ms is None else job.timeout_ms / 1000,
+        "backoff": _backoff_shape(job),
+        "cwd": job.cwd,
+        "env": job.env_map,
+        "tags": job.tag_list,
+        "worker": job.worker_id,
+        "cancel_requested": bool(job.cancel_requested),
+    }
+    return shape
+
+
+def attempt_shape(attempt: "Attempt") -> "Shape":
+    """Return one run; the one under way has no `finished_at` and no outcome."""
+    return {
+        "run": attempt.run,
+        "attempt": attempt.attempt,
+        "worker": attempt.worker_id,
+        "host": attempt.host,
+        "started_at": iso_text(attempt.started_at),
+        "finished_at": time_shape(attempt.finished_at),
+        "outcome": None if attempt.outcome is None else attempt.outcome.value,
+        "exit_code": attempt.exit_code,
+        "signal": attempt.signal,
+        "error": attempt.error,
+        "cpu_ms": attempt.cpu_ms,
+        "peak_memory_bytes": attempt.peak_memory_bytes,
+        "output_bytes": attempt.output_bytes,
+        "output_file": attempt.output_file,
+        "output_tail": attempt.output_tail.decode(errors="replace"),
+    }
+
+
+def counts_shape(counts: "Mapping[State, int]") -> "Shape":
+    """Return how many jobs are in each state, every state named."""
+    return {state.value: counts.get(state, 0) for state in State}
+
+
+def _backoff_shape(job: "Job") -> "Shape | None":
+    if job.backoff is None:
+        return None
+    own = json.loads(job.backoff)
+    names = {"strategy": "backoff_strategy", "base": "backoff_base", "jitter": "backoff_jitter"}
+    shape: Shape = {names[key]: value for key, value in own.items() if key in names}
+    if "max_ms" in own:
+        shape["max_backoff_seconds"] = own["max_ms"] / 1000
+    if "fixed_ms" in own:
+        shape["job_retry_delay"] = own["fixed_ms"] / 1000
+    return shape
+
+
+def time_shape(ms: int | None) -> str | None:
+    """Return a time, or null."""
+    return None if ms is None else iso_text(ms)

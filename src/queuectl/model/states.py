@@ -1,0 +1,100 @@
+"""The states of a job and every move between them: the one table the store, the docs and the tests read."""
+
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a job stands; a job is always in exactly one."""
+
+    PENDING = "pending"
+    SCHEDULED = "scheduled"
+    BLOCKED = "blocked"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+class Move(StrEnum):
+    """A named change of state; nothing else changes one."""
+
+    START = "START"
+    COMPLETE = "COMPLETE"
+    FAIL = "FAIL"
+    BURY = "BURY"
+    LOST = "LOST"
+    HAND_BACK = "HAND_BACK"
+    SNOOZE = "SNOOZE"
+    STOP = "STOP"
+    DUE = "DUE"
+    DEFER = "DEFER"
+    CANCEL = "CANCEL"
+    PARK = "PARK"
+    UNBLOCK = "UNBLOCK"
+    STARVE = "STARVE"
+    EXPIRE = "EXPIRE"
+    HOLD = "HOLD"
+    REVIVE = "REVIVE"
+
+
+MEANING: dict[State, str] = {
+    State.PENDING: "ready to run now",
+    State.SCHEDULED: "waits for a time (`run_at`), its first run or a snooze",
+    State.BLOCKED: "waits for other jobs, for a named limit that is taken, or for a person who held it",
+    State.PROCESSING: "a worker is running it",
+    State.COMPLETED: "exit code 0",
+    State.FAILED: "an attempt failed; waits for its retry time (`run_at`)",
+    State.DEAD: "in the dead letter queue (DLQ)",
+    State.CANCELLED: "a person, or a dead dependency, stopped it",
+}
+
+FINAL = frozenset({State.COMPLETED, State.DEAD, State.CANCELLED})
+WAITING_FOR_TIME = frozenset({State.SCHEDULED, State.FAILED})
+_WAITING = frozenset({State.PENDING, State.SCHEDULED, State.BLOCKED, State.FAILED})
+_RUNNING = frozenset({State.PROCESSING})
+
+MOVES: dict[Move, tuple[frozenset[State], frozenset[State]]] = {
+    Move.START: (frozenset({State.PENDING}), _RUNNING),
+    Move.COMPLETE: (_RUNNING, frozenset({State.COMPLETED})),
+    Move.FAIL: (_RUNNING, frozenset({State.FAILED})),
+    Move.BURY: (_RUNNING, frozenset({State.DEAD})),
+    Move.LOST: (_RUNNING, frozenset({State.PENDING, State.FAILED, State.DEAD})),
+    Move.HAND_BACK: (_RUNNING, frozenset({State.PENDING})),
+    Move.SNOOZE: (_RUNNING, frozenset({State.SCHEDULED})),
+    Move.STOP: (_RUNNING, frozenset({State.CANCELLED})),
+    Move.DUE: (WAITING_FOR_TIME, frozenset({State.PENDING})),
+    Move.DEFER: (frozenset({State.PENDING, State.FAILED}), frozenset({State.SCHEDULED})),
+    Move.CANCEL: (_WAITING, frozenset({State.CANCELLED})),
+    Move.PARK: (frozenset({State.PENDING}), frozenset({State.BLOCKED})),
+    Move.UNBLOCK: (frozenset({State.BLOCKED}), frozenset({State.PENDING, State.SCHEDULED})),
+    Move.STARVE: (frozenset({State.BLOCKED}), frozenset({State.CANCELLED})),
+    Move.EXPIRE: (_WAITING, frozenset({State.DEAD})),
+    Move.HOLD: (frozenset({State.PENDING, State.SCHEDULED, State.FAILED}), frozenset({State.BLOCKED})),
+    Move.REVIVE: (FINAL, frozenset({State.PENDING, State.SCHEDULED, State.BLOCKED})),
+}
+
+WHY: dict[Move, str] = {
+    Move.START: "a worker claims it",
+    Move.COMPLETE: "the command ended with exit code 0",
+    Move.FAIL: "the run failed and retries are left",
+    Move.BURY: "the run failed and no retries are left",
+    Move.LOST: "its worker died; counted in `losses`, not in `attempts`",
+    Move.HAND_BACK: "its worker was told to stop at once; not charged",
+    Move.SNOOZE: "the command asked to be run later; not charged",
+    Move.STOP: "cancelled while running, after its process tree was gone",
+    Move.DUE: "its time has come, or a person said `retry`",
+    Move.DEFER: "a person gave it a later time",
+    Move.CANCEL: "a person cancelled it while it waited",
+    Move.PARK: "a named limit it needs is taken",
+    Move.UNBLOCK: "what it waited for is there",
+    Move.STARVE: "a job it waited for died",
+    Move.EXPIRE: "its deadline passed before it could run",
+    Move.HOLD: "a person held it",
+    Move.REVIVE: "a person gave it a fresh life; history is kept",
+}
+
+
+def moves_from(state: State) -> list[Move]:
+    """Return the moves that may leave a state."""
+    return [move for move, (sources, _) in MOVES.items() if state in sources]
