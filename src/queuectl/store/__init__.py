@@ -1,0 +1,1 @@
+"""All SQL: plain functions (tx, data) -> data, one module per table. Policy is in actions/."""

@@ -1,0 +1,75 @@
+"""Attempts: one row per run that ended. The run under way is read from its job's row."""
+
+from queuectl.model.attempt import Attempt
+from queuectl.model.states import State
+from queuectl.model.value import columns_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.model.attempt import Report
+    from queuectl.model.job import Claim, Job
+    from queuectl.store.database import Tx
+
+COLUMNS = columns_of(Attempt)
+
+_INSERT = f"""
+    INSERT INTO attempts ({COLUMNS})
+    VALUES ({", ".join(f":{name}" for name in Attempt.FIELDS)})
+"""
+
+
+def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
+    """Put a run that ended on record."""
+    job, outcome = claim.job, report.outcome
+    tx.changed(
+        _INSERT,
+        {
+            "job_seq": job.seq,
+            "run": job.run,
+            "attempt": job.attempts + 1,
+            "worker_id": job.worker_id,
+            "host": host,
+            "started_at": job.started_at,
+            "finished_at": tx.now,
+            "outcome": outcome.kind.value,
+            "exit_code": outcome.exit_code,
+            "signal": outcome.signal,
+            "error": outcome.error,
+            "cpu_ms": report.cpu_ms,
+            "peak_memory_bytes": report.peak_memory_bytes,
+            "output_bytes": report.output_bytes,
+            "output_file": report.output_file,
+            "output_tail": report.output_tail,
+        },
+    )
+
+
+def runs_of(tx: "Tx", job: "Job") -> list[Attempt]:
+    """Return every run of a job in order, the one under way last."""
+    rows = tx.rows(f"SELECT {COLUMNS} FROM attempts WHERE job_seq = :seq", {"seq": job.seq})
+    runs = sorted(map(Attempt.of_row, rows), key=lambda attempt: attempt.run)
+    if job.state is State.PROCESSING and job.worker_id is not None:
+        runs.append(_under_way(tx, job, job.worker_id))
+    return runs
+
+
+def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:
+    row = tx.row("SELECT host FROM workers WHERE id = :id", {"id": worker_id})
+    return Attempt(
+        job_seq=job.seq,
+        run=job.run,
+        attempt=job.attempts + 1,
+        worker_id=worker_id,
+        host=str(row[0]) if row else "",
+        started_at=job.started_at or job.updated_at,
+        finished_at=None,
+        outcome=None,
+        exit_code=None,
+        signal=None,
+        error=None,
+        cpu_ms=None,
+        peak_memory_bytes=None,
+        output_bytes=0,
+        output_file=None,
+        output_tail=b"",
+    )

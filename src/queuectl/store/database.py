@@ -1,0 +1,102 @@
+"""Database: runs a function in one transaction. What differs between the two kinds is in dialect.py."""
+
+import random
+import time
+
+from queuectl.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
+
+    from queuectl.store.dialect import Dialect, Params, Row
+
+    Result = TypeVar("Result")
+
+MAX_TRIES = 8
+
+
+class Tx:
+    """One open transaction: its statements, and `now`, the one reading of the database's clock in it."""
+
+    __slots__ = ("dialect", "is_waking", "now")
+
+    def __init__(self, dialect: "Dialect", now: int) -> None:
+        self.dialect = dialect
+        self.now = now
+        self.is_waking = False
+
+    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
+        """Run a statement and return its rows."""
+        return self.dialect.rows(sql, params)
+
+    def row(self, sql: str, params: "Params" = {}) -> "Row | None":  # noqa: B006
+        """Run a statement and return its first row."""
+        rows = self.dialect.rows(sql, params)
+        return rows[0] if rows else None
+
+    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
+        """Run a statement and return how many rows it changed."""
+        return self.dialect.changed(sql, params)
+
+    def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
+        """Insert many rows at once."""
+        self.dialect.insert_many(table, columns, rows)
+
+    def wake(self) -> None:
+        """Say that this transaction makes work ready (or gives orders): idle workers look once it is committed."""
+        if not self.is_waking:
+            self.is_waking = True
+            self.dialect.announce()
+
+
+class Database:
+    """A store that is open in this thread. `ring` is called after each commit that made work ready."""
+
+    def __init__(self, dialect: "Dialect", ring: "Callable[[], None]") -> None:
+        self.dialect = dialect
+        self.read_clock: Callable[[int], int] = lambda now: now
+        self._ring = ring
+
+    def write(self, work: "Callable[[Tx], Result]") -> "Result":
+        """Run `work` in one transaction that is committed when it returns and undone when it raises.
+
+        `work` may be called again after a deadlock, so it must not change anything but the database.
+        """
+        for turn in range(MAX_TRIES):
+            try:
+                return self._once(work, writing=True)
+            except Exception as error:
+                if turn == MAX_TRIES - 1 or not self.dialect.is_passing(error):
+                    raise self._told(error) from error
+                time.sleep(random.uniform(0, 0.005 * 2**turn))
+        raise AssertionError("unreachable")
+
+    def read(self, work: "Callable[[Tx], Result]") -> "Result":
+        """Run `work` on one consistent view of the database."""
+        try:
+            return self._once(work, writing=False)
+        except Exception as error:
+            raise self._told(error) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.dialect.close()
+
+    def _once(self, work: "Callable[[Tx], Result]", *, writing: bool) -> "Result":
+        tx = Tx(self.dialect, self.read_clock(self.dialect.begin(writing=writing)))
+        try:
+            result = work(tx)
+            self.dialect.commit()
+        except BaseException:
+            self.dialect.rollback()
+            raise
+        if tx.is_waking:
+            self._ring()
+        return result
+
+    def _told(self, error: Exception) -> Exception:
+        if self.dialect.is_duplicate(error):
+            return Refused("a job with this id already exists", hint="choose another id, or leave it out for a number")
+        return self.dialect.translate(error) or error

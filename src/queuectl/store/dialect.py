@@ -1,0 +1,83 @@
+"""Dialect: everything in which SQLite and PostgreSQL differ, as few methods as they need."""
+
+from abc import ABC, abstractmethod
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from queuectl.errors import StoreError
+
+    SqlValue = str | int | float | bytes | None
+    Row = tuple[SqlValue, ...]
+    Params = Mapping[str, SqlValue]
+
+
+class Dialect(ABC):
+    """One open connection of one kind of database. Statements use `:name` parameters on both."""
+
+    name: str
+    skip_locked: str
+    """Ends a SELECT that takes rows for this transaction and passes by those another holds."""
+    for_share: str
+    """Ends a SELECT whose rows must not change before this transaction ends."""
+
+    @abstractmethod
+    def begin(self, *, writing: bool) -> int:
+        """Open a transaction and return the database's clock in milliseconds."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make the transaction's writes durable and visible."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo the transaction; never raises, also not on a broken connection."""
+
+    @abstractmethod
+    def rows(self, sql: str, params: "Params") -> "list[Row]":
+        """Run a statement and return its rows."""
+
+    @abstractmethod
+    def changed(self, sql: str, params: "Params") -> int:
+        """Run a statement and return how many rows it changed."""
+
+    @abstractmethod
+    def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
+        """Insert rows as fast as this database can."""
+
+    @abstractmethod
+    def reserve_seqs(self, count: int) -> "Sequence[int]":
+        """Return the next job numbers in order; they are never given out again."""
+
+    @abstractmethod
+    def script(self, sql: str) -> None:
+        """Run the statements of a migration within the open transaction."""
+
+    @abstractmethod
+    def schema_version(self) -> int:
+        """Return the version of the schema, 0 for an empty database."""
+
+    @abstractmethod
+    def set_schema_version(self, version: int) -> None:
+        """Record the version of the schema."""
+
+    @abstractmethod
+    def announce(self) -> None:
+        """Tell listening workers at commit that work is ready, where the database itself can."""
+
+    @abstractmethod
+    def translate(self, error: Exception) -> "StoreError | None":
+        """Return what a driver's error means for a person; None if it is not the driver's."""
+
+    @abstractmethod
+    def is_passing(self, error: Exception) -> bool:
+        """Whether the same transaction may simply be run again (deadlock, serialisation failure)."""
+
+    @abstractmethod
+    def is_duplicate(self, error: Exception) -> bool:
+        """Whether the error is a unique key that is taken."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection; closing twice is fine."""

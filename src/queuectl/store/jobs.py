@@ -1,0 +1,227 @@
+"""Jobs: adding, finding, listing and counting them. Changes of state are in claims.py and moves.py."""
+
+import json
+
+from queuectl.model.job import Job
+from queuectl.model.states import State
+from queuectl.model.value import Value, columns_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from queuectl.model.job import JobSpec
+    from queuectl.store.database import Tx
+    from queuectl.store.dialect import Row, SqlValue
+
+COLUMNS = columns_of(Job)
+CHUNK = 500
+
+_INSERTED = (
+    "seq", "given_id", "state", "queue", "lane_id", "priority", "max_retries", "run_at", "created_at", "updated_at",
+    "timeout_ms", "backoff", "cwd", "env", "tags", "command", "argv",
+)  # fmt: skip
+
+# Index by state: each part of the table is reached through the one partial index that holds it (migrations/0001).
+_STATE_COUNTS = """
+    SELECT 'pending', lane_id, count(*) FROM jobs WHERE state = 'pending' GROUP BY lane_id
+    UNION ALL
+    SELECT state, lane_id, count(*) FROM jobs WHERE state IN ('scheduled', 'failed') GROUP BY state, lane_id
+    UNION ALL
+    SELECT 'blocked', lane_id, count(*) FROM jobs WHERE state = 'blocked' GROUP BY lane_id
+    UNION ALL
+    SELECT 'processing', lane_id, count(*) FROM jobs WHERE state = 'processing' GROUP BY lane_id
+    UNION ALL
+    SELECT state, lane_id, count(*) FROM jobs WHERE state IN ('completed', 'dead', 'cancelled') GROUP BY state, lane_id
+"""
+
+
+class Filter(Value):
+    """Which jobs a person means; every part that is given must hold."""
+
+    states: tuple[State, ...] = ()
+    queue: str | None = None
+    tag: str | None = None
+
+
+def insert(tx: "Tx", specs: "Sequence[JobSpec]", lanes: dict[str, int], max_retries: int) -> "Sequence[int]":
+    """Add jobs and return their numbers, in order. The caller has the lanes and checked the given ids."""
+    seqs = tx.dialect.reserve_seqs(len(specs))
+    tx.insert_many("jobs", _INSERTED, _rows(specs, seqs, lanes, max_retries, tx.now))
+    return seqs
+
+
+def get(tx: "Tx", seq: int) -> Job | None:
+    """Return a job by its number."""
+    row = tx.row(f"SELECT {COLUMNS} FROM jobs WHERE seq = :seq", {"seq": seq})
+    return None if row is None else Job.of_row(row)
+
+
+def get_for_update(tx: "Tx", seq: int) -> Job | None:
+    """Return a job by its number and keep others from changing it until this transaction ends."""
+    lock = tx.dialect.skip_locked.removesuffix("SKIP LOCKED")
+    row = tx.row(f"SELECT {COLUMNS} FROM jobs WHERE seq = :seq {lock}", {"seq": seq})
+    return None if row is None else Job.of_row(row)
+
+
+def find(tx: "Tx", job_id: str) -> Job | None:
+    """Return a job by what people call it: its number, the id they gave it, or `last`."""
+    if job_id == "last":
+        row = tx.row(f"SELECT {COLUMNS} FROM jobs ORDER BY seq DESC LIMIT 1")
+    elif job_id.isascii() and job_id.isdigit():
+        return get(tx, int(job_id)) if len(job_id) < 19 else None
+    else:
+        row = tx.row(f"SELECT {COLUMNS} FROM jobs WHERE given_id = :id", {"id": job_id})
+    return None if row is None else Job.of_row(row)
+
+
+def taken_ids(tx: "Tx", given_ids: "Sequence[str]") -> list[str]:
+    """Return those of the given ids that a job has already."""
+    taken: list[str] = []
+    for start in range(0, len(given_ids), CHUNK):
+        chunk = given_ids[start : start + CHUNK]
+        names, params = listed("id", chunk)
+        taken += [str(row[0]) for row in tx.rows(f"SELECT given_id FROM jobs WHERE given_id IN ({names})", params)]
+    return taken
+
+
+def newest(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
+    """Return the newest jobs that match, newest first."""
+    where, params = _where(wanted)
+    # Adding 0 keeps the planner from walking the whole history by number when the states are in small indexes.
+    order = "seq + 0" if wanted.states else "seq"
+    seqs = tx.rows(f"SELECT seq FROM jobs WHERE {where} ORDER BY {order} DESC LIMIT :limit", {**params, "limit": limit})
+    return by_seqs(tx, [int(row[0] or 0) for row in seqs])
+
+
+def by_seqs(tx: "Tx", seqs: "Sequence[int]") -> list[Job]:
+    """Return jobs by their numbers, in the order asked; those that are gone are left out."""
+    found: dict[int, Job] = {}
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        for row in tx.rows(f"SELECT {COLUMNS} FROM jobs WHERE seq IN ({names})", params):
+            job = Job.of_row(row)
+            found[job.seq] = job
+    return [found[seq] for seq in seqs if seq in found]
+
+
+def seqs_matching(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[int]:
+    """Return the numbers of matching jobs beyond `after_seq`, oldest first: one page of a walk over them all."""
+    where, params = _where(wanted)
+    rows = tx.rows(
+        f"SELECT seq FROM jobs WHERE seq > :after AND {where} ORDER BY seq LIMIT :limit",
+        {**params, "after": after_seq, "limit": limit},
+    )
+    return [int(row[0] or 0) for row in rows]
+
+
+def count_matching(tx: "Tx", wanted: Filter) -> int:
+    """Return how many jobs match."""
+    where, params = _where(wanted)
+    row = tx.row(f"SELECT count(*) FROM jobs WHERE {where}", params)
+    return int(row[0] or 0) if row else 0
+
+
+def counts(tx: "Tx") -> dict[str, dict[State, int]]:
+    """Return how many jobs each queue has in each state; exact, from the indexes alone."""
+    names = {lane: str(queue) for lane, queue in tx.rows("SELECT id, queue FROM lanes")}
+    found: dict[str, dict[State, int]] = {}
+    for state, lane, count in tx.rows(_STATE_COUNTS):
+        found.setdefault(names[lane], {})[State(str(state))] = int(count or 0)
+    return found
+
+
+def next_run_at(tx: "Tx") -> int | None:
+    """Return the earliest time any job waits for."""
+    row = tx.row("SELECT min(run_at) FROM jobs WHERE state IN ('scheduled', 'failed')")
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def has_unfinished(tx: "Tx", lanes: "Sequence[int]") -> bool:
+    """Whether these lanes hold a job that is ready, runs or waits for a retry."""
+    if not lanes:
+        return False
+    names, params = listed("lane", lanes)
+    sql = " UNION ALL ".join(
+        f"SELECT * FROM (SELECT 1 FROM jobs WHERE {where} AND lane_id IN ({names}) LIMIT 1) AS any_{number}"
+        for number, where in enumerate(
+            (
+                "state = 'pending'",
+                "state = 'processing'",
+                "state IN ('scheduled', 'failed') AND state = 'failed'",
+            )
+        )
+    )
+    return tx.row(sql, params) is not None
+
+
+def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
+    """Remove jobs that are not running, with their runs; return how many went."""
+    gone = 0
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        rows = tx.rows(f"DELETE FROM jobs WHERE state <> 'processing' AND seq IN ({names}) RETURNING seq", params)
+        if rows:
+            names, params = listed("seq", [int(row[0] or 0) for row in rows])
+            tx.changed(f"DELETE FROM attempts WHERE job_seq IN ({names})", params)
+        gone += len(rows)
+    return gone
+
+
+def _rows(
+    specs: "Sequence[JobSpec]", seqs: "Sequence[int]", lanes: dict[str, int], max_retries: int, now: int
+) -> "Iterable[Row]":
+    for seq, spec in zip(seqs, specs, strict=True):
+        run_at = spec.run_at if spec.delay_ms is None else now + spec.delay_ms
+        yield (
+            seq,
+            spec.given_id,
+            "pending" if run_at is None or run_at <= now else "scheduled",
+            spec.queue,
+            lanes[spec.queue],
+            spec.priority,
+            max_retries if spec.max_retries is None else spec.max_retries,
+            run_at,
+            now,
+            now,
+            spec.timeout_ms,
+            json.dumps(spec.backoff) if spec.backoff else None,
+            spec.cwd,
+            json.dumps(spec.env, ensure_ascii=False) if spec.env else None,
+            json.dumps(spec.tags) if spec.tags else None,
+            spec.command,
+            json.dumps(spec.argv, ensure_ascii=False) if spec.argv is not None else None,
+        )
+
+
+def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
+    parts: list[str] = []
+    params: dict[str, SqlValue] = {}
+    if wanted.states:
+        parts.append("(" + " OR ".join(f"({_STATE_WHERE[state]})" for state in wanted.states) + ")")
+    if wanted.queue is not None:
+        parts.append("queue = :queue")
+        params["queue"] = wanted.queue
+    if wanted.tag is not None:
+        parts.append("tags IS NOT NULL AND tags LIKE :tag ESCAPE '!'")
+        params["tag"] = f'%"{wanted.tag.replace("_", "!_")}"%'
+    return " AND ".join(parts) or "1 = 1", params
+
+
+# Spelt as the partial indexes are, so that both planners know which of them holds the rows.
+_STATE_WHERE = {
+    State.PENDING: "state = 'pending'",
+    State.SCHEDULED: "state IN ('scheduled', 'failed') AND state = 'scheduled'",
+    State.BLOCKED: "state = 'blocked'",
+    State.PROCESSING: "state = 'processing'",
+    State.COMPLETED: "state IN ('completed', 'dead', 'cancelled') AND state = 'completed'",
+    State.FAILED: "state IN ('scheduled', 'failed') AND state = 'failed'",
+    State.DEAD: "state IN ('completed', 'dead', 'cancelled') AND state = 'dead'",
+    State.CANCELLED: "state IN ('completed', 'dead', 'cancelled') AND state = 'cancelled'",
+}
+
+
+def listed(name: str, values: "Sequence[SqlValue]") -> "tuple[str, dict[str, SqlValue]]":
+    """Return the placeholders of an IN list and their values."""
+    params = {f"{name}_{number}": value for number, value in enumerate(values)}
+    return ", ".join(f":{key}" for key in params), params

@@ -1,0 +1,132 @@
+"""Moves: the only writer of jobs.state besides insert (jobs.py) and claim (claims.py). The table is in model/states.py.
+
+Every statement names the states a move may leave in its WHERE, so a job that has moved on is never touched.
+"""
+
+from queuectl.model.job import Job
+from queuectl.model.states import FINAL, MOVES, Move, State
+from queuectl.store.jobs import COLUMNS, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.model.job import Claim
+    from queuectl.model.verdict import Verdict
+    from queuectl.store.database import Tx
+    from queuectl.store.dialect import SqlValue
+
+DUE_LIMIT = 200
+
+# The fence: a worker whose claim was lost changes no row (tests/store/test_races.py shows each part is needed).
+_SETTLE = """
+    UPDATE jobs
+       SET state = :state, attempts = attempts + :charged, losses = losses + :losses, run_at = :run_at,
+           finished_at = :finished_at, exit_code = :exit_code, error = :error, worker_id = NULL, cancel_requested = 0,
+           updated_at = :now
+     WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id
+"""
+
+# Looked up first and moved after: most of the time nothing is due, and then this is one probe of jobs_due.
+_DUE = """
+    SELECT seq
+      FROM jobs
+     WHERE state IN ('scheduled', 'failed') AND run_at <= :now
+     ORDER BY run_at
+     LIMIT :most
+"""
+
+# What a move changes beside the state. Those out of `processing` are written by `settle`, START by claims.py.
+_EFFECTS = {
+    Move.DUE: "",
+    Move.DEFER: "run_at = :run_at,",
+    Move.CANCEL: "finished_at = :now, error = :error,",
+    Move.PARK: "",
+    Move.UNBLOCK: "run_at = :run_at,",
+    Move.STARVE: "finished_at = :now, error = :error,",
+    Move.EXPIRE: "finished_at = :now, error = :error,",
+    Move.HOLD: "",
+    Move.REVIVE: "finished_at = NULL, error = NULL, exit_code = NULL, attempts = 0, losses = 0, run_at = :run_at,",
+}
+
+
+def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) -> Job | None:
+    """Write what becomes of a run; None means the claim was lost, and nothing was touched."""
+    _check(verdict.move, verdict.state)
+    job = claim.job
+    changes: dict[str, SqlValue] = {
+        "state": verdict.state.value,
+        "charged": verdict.charged,
+        "losses": verdict.losses,
+        "run_at": job.run_at if verdict.delay_ms is None else tx.now + verdict.delay_ms,
+        "finished_at": tx.now if verdict.state in FINAL else None,
+        "exit_code": exit_code,
+        "error": verdict.error,
+        "now": tx.now,
+        **claim.fence,
+    }
+    if not tx.changed(_SETTLE, changes):
+        return None
+    return job.replace(
+        state=verdict.state,
+        attempts=job.attempts + verdict.charged,
+        losses=job.losses + verdict.losses,
+        run_at=changes["run_at"],
+        finished_at=changes["finished_at"],
+        exit_code=exit_code,
+        error=verdict.error,
+        worker_id=None,
+        cancel_requested=0,
+        updated_at=tx.now,
+    )
+
+
+def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
+    """Make jobs whose time has come ready, the longest due first; return how many."""
+    rows = tx.rows(f"{_DUE} {tx.dialect.skip_locked}", {"now": tx.now, "most": most})
+    if not rows:
+        return 0
+    names, params = listed("seq", [row[0] for row in rows])
+    return tx.changed(
+        f"""
+        UPDATE jobs
+           SET state = 'pending', updated_at = :now
+         WHERE state IN ('scheduled', 'failed') AND seq IN ({names})
+        """,
+        {**params, "now": tx.now},
+    )
+
+
+def move(
+    tx: "Tx", what: Move, seq: int, to: State, *, run_at: int | None = None, error: str | None = None
+) -> Job | None:
+    """Move one job that no worker holds; None means it was not in a state this move may leave."""
+    _check(what, to)
+    sources = ", ".join(f"'{state}'" for state in sorted(MOVES[what][0]))
+    row = tx.row(
+        f"""
+        UPDATE jobs
+           SET state = :state, {_EFFECTS[what]} updated_at = :now
+         WHERE state IN ({sources}) AND seq = :seq
+        RETURNING {COLUMNS}
+        """,
+        {"state": to.value, "seq": seq, "now": tx.now, "run_at": run_at, "error": error},
+    )
+    return None if row is None else Job.of_row(row)
+
+
+def request_cancel(tx: "Tx", seq: int) -> Job | None:
+    """Ask the worker that holds a job to stop it; None means no worker holds it."""
+    row = tx.row(
+        f"""
+        UPDATE jobs
+           SET cancel_requested = 1, updated_at = :now
+         WHERE state = 'processing' AND seq = :seq
+        RETURNING {COLUMNS}
+        """,
+        {"seq": seq, "now": tx.now},
+    )
+    return None if row is None else Job.of_row(row)
+
+
+def _check(what: Move, to: State) -> None:
+    if to not in MOVES[what][1]:
+        raise ValueError(f"{what} does not lead to {to}")

@@ -1,0 +1,205 @@
+"""PostgreSQL through psycopg 3: the connection, parameters, NOTIFY and errors. The SQL of the queue is elsewhere."""
+
+import re
+
+import psycopg
+from psycopg import errors as pg_errors
+
+from queuectl.errors import StoreBusy, StoreError, StoreFull, StoreUnreachable
+from queuectl.store.dialect import Dialect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from queuectl.store.dialect import Params, Row
+
+CHANNEL = "queuectl"
+SCHEMA = "queuectl"
+CONNECT_SECONDS = 10
+LOCK_SECONDS = 10
+MIN_VERSION = 140000
+COPY_FROM_ROWS = 50
+
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
+_BEGIN = "BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_BEGIN_READING = _BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 1)
+
+
+class PostgresDialect(Dialect):
+    """One psycopg connection; READ COMMITTED, its own schema, reconnecting when it is found broken."""
+
+    name = "postgres"
+    skip_locked = "FOR UPDATE SKIP LOCKED"
+    for_share = "FOR SHARE"
+
+    def __init__(self, url: str, *, lock_seconds: float = LOCK_SECONDS) -> None:
+        self._url = url
+        self._lock_seconds = lock_seconds
+        self._texts: dict[str, str] = {}
+        self._is_listening = False
+        self._is_notified = False
+        self._connects = 0
+        self.connection = self._connect()
+
+    def begin(self, *, writing: bool) -> int:
+        """Open a transaction and read the server's clock, in one round trip."""
+        if self.connection.closed:
+            self.connection = self._connect()
+            if self._is_listening:
+                self.listen()
+        # Two statements in one text cannot be prepared, and psycopg prepares what it sees often.
+        cursor = self.connection.execute(_BEGIN if writing else _BEGIN_READING, prepare=False)
+        cursor.nextset()
+        row = cursor.fetchone()
+        return int(row[0] or 0) if row else 0
+
+    def commit(self) -> None:
+        """Commit, synchronously as the server is set up."""
+        self.connection.execute("COMMIT", prepare=False)
+
+    def rollback(self) -> None:
+        """Undo; a broken connection has undone it already."""
+        try:
+            if not self.connection.closed:
+                self.connection.execute("ROLLBACK", prepare=False)
+        except psycopg.Error:
+            self.connection.close()
+
+    def rows(self, sql: str, params: "Params") -> "list[Row]":
+        """Run a statement and return its rows."""
+        return self.connection.execute(self._text(sql), params).fetchall()
+
+    def changed(self, sql: str, params: "Params") -> int:
+        """Run a statement and return how many rows it changed."""
+        return self.connection.execute(self._text(sql), params).rowcount
+
+    def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
+        """Insert a few rows by INSERT, many by COPY."""
+        rows = list(rows)
+        names = ", ".join(columns)
+        with self.connection.cursor() as cursor:
+            if len(rows) < COPY_FROM_ROWS:
+                marks = ", ".join(["%s"] * len(columns))
+                cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+                return
+            with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+
+    def reserve_seqs(self, count: int) -> "Sequence[int]":
+        """Take numbers from the sequence."""
+        rows = self.rows(
+            "SELECT nextval(pg_get_serial_sequence('jobs', 'seq')) FROM generate_series(1, :count)",
+            {"count": count},
+        )
+        return sorted(int(row[0] or 0) for row in rows)
+
+    def script(self, sql: str) -> None:
+        """Run the statements of a migration."""
+        self.connection.execute(sql)
+
+    def schema_version(self) -> int:
+        """Read the version from our own table, if it is there."""
+        if self.rows("SELECT to_regclass('schema_version')::text", {})[0][0] is None:
+            return 0
+        rows = self.rows("SELECT version FROM schema_version", {})
+        return int(rows[0][0] or 0) if rows else 0
+
+    def set_schema_version(self, version: int) -> None:
+        """Write the version into our own table."""
+        if not self.changed("UPDATE schema_version SET version = :version", {"version": version}):
+            self.changed("INSERT INTO schema_version (version) VALUES (:version)", {"version": version})
+
+    def lock_for_setup(self) -> None:
+        """Let one process at a time set up or migrate; held until the transaction ends."""
+        self.rows("SELECT pg_advisory_xact_lock(hashtext('queuectl.migrate'))", {})
+        self.script(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+
+    def announce(self) -> None:
+        """Notify at commit; PostgreSQL folds equal notifications of one transaction into one."""
+        self.connection.execute(f"NOTIFY {CHANNEL}")
+
+    def listen(self) -> None:
+        """Ask for notifications on this connection; `descriptor` turns readable when one arrives while it rests."""
+        self._is_listening = True
+        own_pid = self.connection.info.backend_pid
+
+        def heard(notify: psycopg.Notify) -> None:
+            self._is_notified = self._is_notified or notify.pid != own_pid
+
+        self.connection.add_notify_handler(heard)
+        self.connection.execute(f"LISTEN {CHANNEL}", prepare=False)
+
+    def take_notified(self) -> bool:
+        """Whether another connection notified since the last call, also while a statement ran here."""
+        notified, self._is_notified = self._is_notified, False
+        return notified
+
+    @property
+    def descriptor(self) -> tuple[int, int]:
+        """The connection's socket and how often it was opened; a new one may have the number of the old."""
+        return self.connection.fileno(), self._connects
+
+    def translate(self, error: Exception) -> StoreError | None:
+        """Put an error of psycopg into words, never showing the password."""
+        if not isinstance(error, psycopg.Error):
+            return None
+        if isinstance(error, pg_errors.LockNotAvailable | pg_errors.QueryCanceled):
+            return StoreBusy(f"PostgreSQL rows were locked for {self._lock_seconds:g} s", hint="try again in a moment")
+        if isinstance(error, pg_errors.DiskFull):
+            return StoreFull("PostgreSQL has no space left", hint="free some disk space; nothing was changed")
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            return StoreUnreachable(
+                f"cannot use PostgreSQL at {shown_url(self._url)}: {_first_line(error)}",
+                hint="is the server running, and QUEUECTL_DATABASE_URL right?",
+            )
+        if isinstance(error, pg_errors.InsufficientPrivilege):
+            return StoreUnreachable(
+                f"PostgreSQL refused: {_first_line(error)}",
+                hint="grant the role CREATE on the database, or USAGE on the schema",
+            )
+        return None
+
+    def is_passing(self, error: Exception) -> bool:
+        """Whether the server asks to run the transaction again."""
+        return isinstance(error, pg_errors.SerializationFailure | pg_errors.DeadlockDetected)
+
+    def is_duplicate(self, error: Exception) -> bool:
+        """Whether a unique key is taken."""
+        return isinstance(error, pg_errors.UniqueViolation)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    def _connect(self) -> "psycopg.Connection[Row]":
+        try:
+            connection: psycopg.Connection[Row] = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="queuectl",
+                keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
+            )  # fmt: skip
+            if connection.info.server_version < MIN_VERSION:
+                raise StoreUnreachable(
+                    f"PostgreSQL {connection.info.server_version // 10000} is too old", hint="use 14 or newer"
+                )
+            connection.execute(f"SET search_path = {SCHEMA}; SET lock_timeout = '{self._lock_seconds}s'")
+        except psycopg.Error as error:
+            raise self.translate(error) or error from error
+        self._connects += 1
+        return connection
+
+    def _text(self, sql: str) -> str:
+        text = self._texts.get(sql)
+        if text is None:
+            text = self._texts[sql] = _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+        return text
+
+
+def shown_url(url: str) -> str:
+    """Return the URL without its password."""
+    return re.sub(r"(?<=//)([^/@:]*):[^/@]*@", r"\1@", url)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -1,0 +1,191 @@
+"""SQLite through APSW: the connection, its busy handling and its errors. The SQL of the queue is elsewhere."""
+
+import os
+import time
+
+import apsw
+
+from queuectl import clock
+from queuectl.errors import NotAStore, StoreBusy, StoreError, StoreFull, StoreUnreachable
+from queuectl.store.dialect import Dialect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from queuectl.store.dialect import Params, Row
+
+APPLICATION_ID = 0x51435431  # "QCT1": tells our file from any other SQLite database
+BUSY_SECONDS = 10.0
+AUTOCHECKPOINT_PAGES = 16_000  # a net of 64 MB where no supervisor runs; the supervisor keeps the file far below
+
+_UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
+
+
+class SqliteDialect(Dialect):
+    """One APSW connection in WAL mode."""
+
+    name = "sqlite"
+    skip_locked = ""
+    for_share = ""
+
+    def __init__(self, path: str, *, is_durable: bool, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._busy_until = 0.0
+        try:
+            self.connection = apsw.Connection(path)
+            self._cursor = self.connection.cursor()
+            self.connection.set_busy_handler(self._wait_for_lock)
+            self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            # Else SQLite plans a statement anew for each value it is given (STAT4): half the cost of a claim.
+            self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            level = "FULL" if is_durable else "NORMAL"
+            self._cursor.execute(
+                f"PRAGMA synchronous = {level}; PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT_PAGES}"
+            ).fetchall()
+        except apsw.Error as error:
+            raise self.translate(error) or error from error
+
+    def begin(self, *, writing: bool) -> int:
+        """Open a transaction; a writing one takes the write lock at once, so it cannot fail half way."""
+        self._cursor.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+        return clock.wall_ms()
+
+    def commit(self) -> None:
+        """Commit; with synchronous=FULL the write-ahead log is synced first."""
+        self._cursor.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo, unless SQLite has done so itself."""
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+        except apsw.Error:
+            pass  # the error that led here is the one to tell
+
+    def rows(self, sql: str, params: "Params") -> "list[Row]":
+        """Run a statement and return its rows."""
+        return self._cursor.execute(sql, params).fetchall()
+
+    def changed(self, sql: str, params: "Params") -> int:
+        """Run a statement and return how many rows it changed."""
+        self._cursor.execute(sql, params)
+        return self.connection.changes()
+
+    def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
+        """Insert rows through one prepared statement."""
+        marks = ", ".join("?" * len(columns))
+        self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def reserve_seqs(self, count: int) -> range:
+        """Return the numbers after the highest ever used; the write lock keeps others from taking them."""
+        row = self._cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
+        first = (row[0] if row else 0) + 1
+        return range(first, first + count)
+
+    def script(self, sql: str) -> None:
+        """Run the statements of a migration."""
+        self._cursor.execute(sql).fetchall()
+
+    def schema_version(self) -> int:
+        """Read the version from the file's header; refuse a file of another program."""
+        version = self._pragma("user_version")
+        if version and self._pragma("application_id") != APPLICATION_ID:
+            raise self._foreign()
+        if not version and self._cursor.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+            raise self._foreign()
+        return version
+
+    def set_schema_version(self, version: int) -> None:
+        """Write the version into the file's header."""
+        self._cursor.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version}")
+
+    def announce(self) -> None:
+        """Nothing to do: on one host the wake file tells (`Database` rings after the commit)."""
+
+    def use_wal(self) -> None:
+        """Switch a new file to write-ahead logging, for good; call it with the setup lock held."""
+        mode = self._cursor.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != ("wal",):
+            raise StoreUnreachable(f"{self.path} cannot use write-ahead logging (mode {mode})", hint="use a local disk")
+
+    def is_wal(self) -> bool:
+        """Whether the file uses write-ahead logging."""
+        return self._cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+    def copy_to(self, path: str) -> None:
+        """Copy the committed state into a new file, whole, through the backup interface."""
+        source, target = apsw.Connection(self.path), apsw.Connection(path)
+        with target.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(1000)
+        target.close()
+        source.close()
+
+    def checkpoint(self, *, restart: bool) -> None:
+        """Move the log into the database file; with `restart` also make the next writer begin the log anew."""
+        mode = apsw.SQLITE_CHECKPOINT_RESTART if restart else apsw.SQLITE_CHECKPOINT_PASSIVE
+        try:
+            self.connection.wal_checkpoint(mode=mode)
+        except apsw.BusyError:
+            pass  # readers or a writer are at work; the next turn does it
+
+    def translate(self, error: Exception) -> StoreError | None:
+        """Put an error of APSW into words."""
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return StoreBusy(
+                f"{self.path} was locked by another process for {self._busy_seconds:g} s",
+                hint="try again in a moment",
+            )
+        if isinstance(error, apsw.FullError):
+            return StoreFull(f"no space left to write {self.path}", hint="free some disk space; nothing was changed")
+        if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+            return NotAStore(
+                f"{self.path} is not a database or is damaged: {error}",
+                hint="point QUEUECTL_HOME or --db elsewhere, or restore a copy",
+            )
+        if isinstance(error, _UNUSABLE):
+            return StoreUnreachable(f"cannot use {self.path}: {error}", hint=_permission_hint(self.path))
+        return None
+
+    def is_passing(self, error: Exception) -> bool:
+        """SQLite serialises writers, so nothing needs to be run again."""
+        return False
+
+    def is_duplicate(self, error: Exception) -> bool:
+        """Whether a unique key is taken."""
+        return isinstance(error, apsw.ConstraintError) and "UNIQUE" in str(error)
+
+    def close(self) -> None:
+        """Close the connection, without a checkpoint."""
+        self.connection.close()
+
+    def _pragma(self, name: str) -> int:
+        row = self._cursor.execute(f"PRAGMA {name}").fetchone()
+        return int(row[0]) if row else 0
+
+    def _foreign(self) -> NotAStore:
+        return NotAStore(
+            f"{self.path} is a database of another program",
+            hint="point QUEUECTL_HOME or --db at another file",
+        )
+
+    def _wait_for_lock(self, tries: int) -> bool:
+        """Poll for the write lock quickly at first: a claim holds it for a tenth of a millisecond."""
+        now = time.monotonic()
+        if tries == 0:
+            self._busy_until = now + self._busy_seconds
+        if now >= self._busy_until:
+            return False
+        time.sleep(0.0002 if tries < 25 else 0.001 if tries < 100 else 0.01)
+        return True
+
+
+def _permission_hint(path: str) -> str:
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        return f"create the folder first: mkdir -p {folder}"
+    if not os.access(folder, os.W_OK):
+        return f"you need write permission in {folder}"
+    return "check the path, its permissions and the disk"

@@ -1,0 +1,123 @@
+"""Workers: who runs jobs, how to know whether they live, and what they are told to do."""
+
+import json
+
+from queuectl.model.value import Value, columns_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuectl.store.database import Tx
+
+WORKER = "worker"
+SUPERVISOR = "supervisor"
+LIVE = "live"
+ENDED = "ended"
+LOST = "lost"
+DRAIN = "drain"
+NOW = "now"
+
+
+class Worker(Value):
+    """A worker or supervisor process; the fields are its columns."""
+
+    id: str
+    kind: str
+    state: str
+    supervisor_id: str | None
+    pid: int
+    host: str
+    boot_id: str
+    pid_namespace: str
+    lock_path: str
+    version: str
+    queues: str | None
+    slots: int
+    stop: str | None
+    beats: int
+    beat_at: int
+    started_at: int
+    ended_at: int | None
+
+    @property
+    def queue_list(self) -> list[str] | None:
+        """The queues it serves; None means all."""
+        return None if self.queues is None else json.loads(self.queues)
+
+
+COLUMNS = columns_of(Worker)
+_INSERT = f"INSERT INTO workers ({COLUMNS}) VALUES ({', '.join(f':{name}' for name in Worker.FIELDS)})"
+
+
+def insert(tx: "Tx", worker: Worker) -> None:
+    """Register a process that begins; its times are the database's."""
+    tx.changed(_INSERT, {**worker.as_dict(), "started_at": tx.now, "beat_at": tx.now})  # type: ignore[dict-item]
+
+
+def orders(tx: "Tx", worker_id: str) -> str | None:
+    """Return what a living worker is told (`drain`, `now`, or an empty word); None means it was given up for dead.
+
+    Its row cannot change before the transaction ends, so a claim or settle after this is a living worker's.
+    """
+    sql = f"SELECT stop FROM workers WHERE id = :id AND state = 'live' {tx.dialect.for_share}"
+    row = tx.row(sql, {"id": worker_id})
+    return None if row is None else str(row[0] or "")
+
+
+def beat(tx: "Tx", worker_id: str) -> bool:
+    """Count one heartbeat of a worker; False means it has been given up for dead and must stop its commands."""
+    return bool(
+        tx.changed(
+            "UPDATE workers SET beats = beats + 1, beat_at = :now WHERE id = :id AND state = 'live'",
+            {"id": worker_id, "now": tx.now},
+        )
+    )
+
+
+def end(tx: "Tx", worker_id: str, state: str = ENDED) -> bool:
+    """Close a worker's row for good; False means it was closed already."""
+    return bool(
+        tx.changed(
+            "UPDATE workers SET state = :state, ended_at = :now WHERE id = :id AND state = 'live'",
+            {"id": worker_id, "now": tx.now, "state": state},
+        )
+    )
+
+
+def tell(tx: "Tx", ids: "Sequence[str]", stop: str) -> int:
+    """Tell living workers to stop; `now` is never taken back to `drain`."""
+    told = 0
+    for worker_id in ids:
+        told += tx.changed(
+            "UPDATE workers SET stop = :stop WHERE id = :id AND state = 'live' AND (stop IS NULL OR stop <> 'now')",
+            {"id": worker_id, "stop": stop},
+        )
+    return told
+
+
+def get(tx: "Tx", worker_id: str) -> Worker | None:
+    """Return a worker."""
+    row = tx.row(f"SELECT {COLUMNS} FROM workers WHERE id = :id", {"id": worker_id})
+    return None if row is None else Worker.of_row(row)
+
+
+def live(tx: "Tx") -> list[Worker]:
+    """Return the rows that say they live, oldest first; whether they do is for system/liveness.py to tell."""
+    rows = tx.rows(f"SELECT {COLUMNS} FROM workers WHERE state = 'live'")
+    return sorted(map(Worker.of_row, rows), key=lambda worker: (worker.started_at, worker.id))
+
+
+def newest(tx: "Tx", limit: int) -> list[Worker]:
+    """Return workers and supervisors, also those that ended, newest first."""
+    rows = tx.rows(f"SELECT {COLUMNS} FROM workers ORDER BY started_at DESC, id LIMIT :limit", {"limit": limit})
+    return [Worker.of_row(row) for row in rows]
+
+
+def jobs_held(tx: "Tx") -> dict[str, list[str]]:
+    """Return the ids of the running jobs by worker."""
+    held: dict[str, list[str]] = {}
+    rows = tx.rows("SELECT worker_id, given_id, seq FROM jobs WHERE state = 'processing'")
+    for worker_id, given_id, seq in sorted(rows, key=lambda row: int(row[2] or 0)):
+        held.setdefault(str(worker_id), []).append(str(given_id or seq))
+    return held
