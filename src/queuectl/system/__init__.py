@@ -1,0 +1,1 @@
+"""Everything of the operating system: processes, output, liveness, wake-up, files. Knows nothing of jobs."""

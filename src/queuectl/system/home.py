@@ -1,0 +1,111 @@
+"""Home: the folder of one queue on this host, and what lies where in it."""
+
+import fcntl
+import os
+
+from queuectl.errors import StoreUnreachable
+from queuectl.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MODE = 0o700
+RUNS_PER_FOLDER = 1000
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "ceph", "lustre", "glusterfs", "afs"})
+
+
+class Home(Value):
+    """Where one queue keeps its files on this host."""
+
+    root: str
+
+    @property
+    def database(self) -> str:
+        """The SQLite file of the default store."""
+        return os.path.join(self.root, "queue.db")
+
+    @property
+    def logs(self) -> str:
+        """Output of commands that was too long or took too long for the database alone."""
+        return os.path.join(self.root, "logs")
+
+    @property
+    def run(self) -> str:
+        """Locks of living workers and the wake file."""
+        return os.path.join(self.root, "run")
+
+    @property
+    def wake(self) -> str:
+        """The file whose touch wakes idle workers."""
+        return os.path.join(self.root, "run", "wake")
+
+    @property
+    def worker_log(self) -> str:
+        """What detached workers have to say."""
+        return os.path.join(self.root, "queuectl.log")
+
+    def make(self) -> None:
+        """Create the folders, readable by their owner alone; those that exist stay as they are."""
+        try:
+            for path in (self.root, self.run, self.logs):
+                if not os.path.isdir(path):
+                    os.makedirs(path, mode=MODE, exist_ok=True)
+        except OSError as error:
+            raise StoreUnreachable(
+                f"cannot create {error.filename}: {error.strerror}",
+                hint="set QUEUECTL_HOME to a folder you may write to",
+            ) from None
+
+    def refuse_network_disk(self) -> None:
+        """Refuse a home whose locks would lie: SQLite on a network file system corrupts."""
+        kind = _file_system(os.path.realpath(self.root))
+        if kind in _NETWORK:
+            raise StoreUnreachable(
+                f"{self.root} is on a network file system ({kind}), where SQLite's locks cannot be trusted",
+                hint="export QUEUECTL_HOME=/var/tmp/queuectl (any local disk), or use PostgreSQL for several hosts",
+            )
+
+
+def log_path(home: Home, number: int, run: int) -> str:
+    """Return where the output of a run goes: by number, never by a name somebody gave."""
+    return os.path.join(home.logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.log")
+
+
+class setup_lock:  # noqa: N801 - used as a statement: `with setup_lock(home):`
+    """Let one process at a time set a home up; freed by the kernel when the process dies."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = os.path.join(home.run, "setup.lock")
+        self._fd = -1
+
+    def __enter__(self) -> None:
+        try:
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreUnreachable(
+                f"cannot write {self._path}: {error.strerror}",
+                hint="set QUEUECTL_HOME to a folder you may write to",
+            ) from None
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+def _file_system(path: str) -> str:
+    best, kind = "", ""
+    for mount, name in _mounts():
+        if (path == mount or path.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
+            best, kind = mount, name
+    return kind
+
+
+def _mounts() -> "Iterator[tuple[str, str]]":
+    try:
+        with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                _, mount, kind, *_ = line.split(" ")
+                yield mount.replace("\\040", " "), kind
+    except OSError:
+        return

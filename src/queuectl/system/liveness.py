@@ -1,0 +1,53 @@
+"""Liveness: a worker holds a lock for as long as it lives; whoever can take that lock knows it is dead."""
+
+import fcntl
+import os
+from enum import StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.system.home import Home
+
+
+class Pulse(StrEnum):
+    """What this host can know about a process by its lock."""
+
+    ALIVE = "alive"
+    DEAD = "dead"
+    OUT_OF_SIGHT = "out of sight"
+
+
+class LifeLock:
+    """The lock one process holds from its start to its death, however it dies."""
+
+    def __init__(self, home: "Home", worker_id: str) -> None:
+        self.path = os.path.join(home.run, f"{worker_id}.lock")
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def release(self) -> None:
+        """Remove the lock after the worker's row was closed."""
+        try:
+            os.unlink(self.path)
+        except OSError:
+            pass  # the folder is gone or read-only; a lock nobody holds harms nobody
+        os.close(self._fd)
+
+
+def pulse_of(lock_path: str, lock_host: str, this_host: str) -> Pulse:
+    """Tell whether the holder of a lock lives, at once, across pid reuse and reboots."""
+    if lock_host != this_host:
+        return Pulse.OUT_OF_SIGHT
+    try:
+        fd = os.open(lock_path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Pulse.DEAD if os.path.isdir(os.path.dirname(lock_path)) else Pulse.OUT_OF_SIGHT
+    except OSError:
+        return Pulse.OUT_OF_SIGHT
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return Pulse.ALIVE
+    finally:
+        os.close(fd)
+    return Pulse.DEAD

@@ -1,0 +1,240 @@
+"""Output of one run: a pipe on one side, memory or a bounded file on the other. The command is never slowed for it.
+
+Short output stays in memory. After a while, or past the size kept in the database, a file takes it, moved by splice so
+that it never passes through this process. The file holds the head; what follows goes into two segment files that take
+turns, so that head and newest tail are within the limit at every moment. `finish` joins them.
+"""
+
+import os
+
+from queuectl.model.value import Value
+
+CHUNK = 1 << 20
+PIPE_BYTES = 1 << 20
+NOTICE_BYTES = 128
+MAX_LAST_PUMPS = 64  # what a command left in the background may print without end
+
+
+class Kept(Value):
+    """What is left of a run's output."""
+
+    total_bytes: int
+    file: str | None
+    tail: bytes
+
+
+class Output:
+    """The output of one run, from its first byte to `finish`."""
+
+    def __init__(self, path: str, *, tail_bytes: int, max_bytes: int) -> None:
+        self.read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC)
+        self._path = path
+        self._tail_bytes = tail_bytes
+        self._head_limit = max_bytes // 2
+        self._segment_limit = (max_bytes - self._head_limit - NOTICE_BYTES) // 2
+        self._held = b""
+        self._total = 0
+        self._file: _Sink | None = None
+        self._segments: list[_Sink] = []
+        self._dropped = 0
+        self.trouble: str | None = None
+
+    @property
+    def write_fd(self) -> int:
+        """The end the command gets."""
+        return self._write_fd
+
+    def started(self) -> None:
+        """Let go of the command's end, once the command has it."""
+        os.close(self._write_fd)
+        self._write_fd = -1
+        os.set_blocking(self.read_fd, False)
+
+    def pump(self) -> bool:
+        """Take what is in the pipe, a bounded amount at a turn; False means its end was reached."""
+        if self._file is None and self.trouble is None:
+            return self._pump_to_memory()
+        return self._pump_to_file()
+
+    def open_file(self) -> None:
+        """Give the output a file from now on: what was held goes first. A run that printed nothing needs none."""
+        if self._file is not None or self.trouble is not None or not self._total:
+            return
+        try:
+            self._file = _Sink.create(self._path)
+            self._file.write(self._held)
+            self._held = b""
+        except OSError as error:
+            self._give_up(error)
+
+    def finish(self) -> Kept:
+        """Take the rest, close everything and return what is kept. What outlives the command is not waited for."""
+        if self._write_fd >= 0:
+            os.close(self._write_fd)
+            self._write_fd = -1
+            os.set_blocking(self.read_fd, False)
+        for _ in range(MAX_LAST_PUMPS):
+            if not self._pump_once_more():
+                break
+        os.close(self.read_fd)
+        if self._file is None:
+            return Kept(total_bytes=self._total, file=None, tail=self._tail_in_memory())
+        try:
+            self._join()
+            tail = self._file.last(self._tail_bytes) if self.trouble is None else self._tail_in_memory()
+        except OSError as error:
+            self._give_up(error)
+            tail = self._tail_in_memory()
+        self._file.close()
+        return Kept(total_bytes=self._total, file=self._file.path, tail=tail)
+
+    def _pump_once_more(self) -> bool:
+        """Pump; False means there is nothing more to take just now."""
+        before = self._total
+        return self.pump() and self._total > before
+
+    def _pump_to_memory(self) -> bool:
+        try:
+            data = os.read(self.read_fd, 65536)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        self._held += data
+        self._total += len(data)
+        if len(self._held) > self._tail_bytes:
+            self.open_file()
+            _grow_pipe(self.read_fd)
+        return True
+
+    def _pump_to_file(self) -> bool:
+        sink = self._sink()
+        try:
+            moved = sink.splice(self.read_fd) if sink else len(self._discard())
+        except BlockingIOError:
+            return True
+        except OSError as error:
+            self._give_up(error)
+            return True
+        self._total += moved
+        return moved > 0
+
+    def _sink(self) -> "_Sink | None":
+        """Return the file that takes the next bytes: the head, then the segments in turn; None once writing failed."""
+        if self.trouble is not None or self._file is None:
+            return None
+        if self._file.room(self._head_limit):
+            return self._file
+        if self._segments and self._segments[-1].room(self._segment_limit):
+            return self._segments[-1]
+        try:
+            if len(self._segments) == 2:
+                self._dropped += self._segments.pop(0).remove()
+            self._segments.append(_Sink.create(f"{self._path}.part", limit=self._segment_limit))
+        except OSError as error:
+            self._give_up(error)
+            return None
+        return self._segments[-1]
+
+    def _discard(self) -> bytes:
+        """Keep the command going when nothing can be written: the newest bytes stay in memory."""
+        data = os.read(self.read_fd, 65536)
+        self._held = (self._held + data)[-self._tail_bytes :]
+        return data
+
+    def _join(self) -> None:
+        """Put notice and segments behind the head, and remove the segments."""
+        assert self._file is not None
+        if self._dropped:
+            self._file.write(f"\n[queuectl: {self._dropped} bytes left out here]\n".encode())
+        for segment in self._segments:
+            segment.append_to(self._file)
+            segment.remove()
+        self._segments = []
+
+    def _tail_in_memory(self) -> bytes:
+        if self.trouble is None:
+            return self._held[-self._tail_bytes :]
+        notice = f"[queuectl: the output could not be written to disk: {self.trouble}]\n".encode()
+        return notice + self._held[len(notice) - self._tail_bytes :]
+
+    def _give_up(self, error: OSError) -> None:
+        self.trouble = self.trouble or (error.strerror or str(error))
+
+
+class _Sink:
+    """A file being written, with its size."""
+
+    def __init__(self, path: str, fd: int, limit: int | None) -> None:
+        self.path = path
+        self._fd = fd
+        self._size = 0
+        self._limit = limit
+
+    @classmethod
+    def create(cls, path: str, limit: int | None = None) -> "_Sink":
+        """Create a file that no earlier run has used."""
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        for number in range(1, 1000):
+            name = path if number == 1 else f"{path}.{number}"
+            try:
+                return cls(name, os.open(name, flags, 0o600), limit)
+            except FileExistsError:
+                continue
+        raise FileExistsError(f"{path} and its successors exist")
+
+    def room(self, limit: int) -> int:
+        """Return how many bytes it may still take."""
+        self._limit = limit
+        return max(0, limit - self._size)
+
+    def splice(self, source: int) -> int:
+        """Move bytes from a pipe without copying them through this process; 0 means the pipe has ended."""
+        count = CHUNK if self._limit is None else min(CHUNK, self._limit - self._size)
+        moved = os.splice(source, self._fd, count)
+        self._size += moved
+        return moved
+
+    def write(self, data: bytes) -> None:
+        """Write bytes at the end."""
+        done = 0
+        while done < len(data):
+            done += os.write(self._fd, data[done:])
+        self._size += len(data)
+
+    def last(self, count: int) -> bytes:
+        """Return the end of the file."""
+        return os.pread(self._fd, count, max(0, self._size - count))
+
+    def append_to(self, other: "_Sink") -> None:
+        """Copy all of it behind another file, in the kernel."""
+        done = 0
+        while done < self._size:
+            sent = os.sendfile(other._fd, self._fd, done, min(CHUNK, self._size - done))
+            if sent == 0:
+                break
+            done += sent
+            other._size += sent
+
+    def remove(self) -> int:
+        """Close and delete it; return how many bytes it had."""
+        self.close()
+        os.unlink(self.path)
+        return self._size
+
+    def close(self) -> None:
+        """Close it; closing twice is fine."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _grow_pipe(fd: int) -> None:
+    """Let a talkative command write a megabyte ahead; where the kernel refuses, the default does."""
+    import fcntl
+
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        pass
