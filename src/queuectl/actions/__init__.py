@@ -1,0 +1,1 @@
+"""Policy and transaction boundaries: every write a person or a worker can cause."""

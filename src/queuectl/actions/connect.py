@@ -1,0 +1,124 @@
+"""Connect: which store a command means, and opening it, set up and of the right version."""
+
+import os
+
+from queuectl.errors import BadInput, StoreUnreachable
+from queuectl.model.value import Value
+from queuectl.settings import Settings, resolve
+from queuectl.store import config, migrate
+from queuectl.store.database import Database
+from queuectl.system import wake
+from queuectl.system.home import Home, setup_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from queuectl.store.database import Tx
+    from queuectl.store.postgres import PostgresDialect
+    from queuectl.store.sqlite import SqliteDialect
+
+HOME_VARIABLE = "QUEUECTL_HOME"
+URL_VARIABLE = "QUEUECTL_DATABASE_URL"
+_URL_HINT = "write sqlite:///absolute/path or postgresql://user@host/name"
+
+
+class Target(Value):
+    """One store and the home that belongs to it on this host."""
+
+    url: str
+    home: Home
+    sqlite_path: str | None
+
+
+def locate(flag: str | None, environ: "Mapping[str, str]") -> Target:
+    """Find the store meant by `--db`, the environment, or neither."""
+    root = environ.get(HOME_VARIABLE) or os.path.join(os.path.expanduser("~"), ".queuectl")
+    home = Home(root=os.path.abspath(root))
+    url = flag or environ.get(URL_VARIABLE) or ""
+    if not url:
+        return Target(url=f"sqlite://{home.database}", home=home, sqlite_path=home.database)
+    if url.startswith("sqlite:///"):
+        path = os.path.abspath(url.removeprefix("sqlite://"))
+        return Target(url=f"sqlite://{path}", home=_home_beside(path), sqlite_path=path)
+    if url.startswith(("postgresql://", "postgres://")):
+        if flag and _has_password(url):
+            raise BadInput(
+                "a password in --db would show in ps",
+                hint=f"put the URL into {URL_VARIABLE}, or the password into PGPASSFILE",
+            )
+        return Target(url=url, home=home, sqlite_path=None)
+    raise BadInput(f"bad database URL {url.partition('@')[0]!r}", hint=_URL_HINT)
+
+
+def connect(target: Target, *, is_durable: bool = True) -> Database:
+    """Open a store, setting it up when it is new; `is_durable` False is for a worker's claims and settles alone."""
+    if target.sqlite_path is not None:
+        return _connect_sqlite(target, target.sqlite_path, is_durable=is_durable)
+    database, dialect = _open_postgres(target)
+    found = database.read(lambda tx: tx.dialect.schema_version())
+    if found == 0:
+        migrate.set_up_postgres(dialect, database)
+    elif found != migrate.LATEST:
+        migrate.check(found)
+    return database
+
+
+def migrate_store(target: Target) -> tuple[int, int]:
+    """Bring a store to the schema of this program; return the versions before and after."""
+    if target.sqlite_path is None:
+        database, dialect = _open_postgres(target)
+        return migrate.set_up_postgres(dialect, database), migrate.LATEST
+    target.home.make()
+    database, sqlite = _open_sqlite(target, target.sqlite_path, is_durable=True)
+    with setup_lock(target.home):
+        return migrate.set_up_sqlite(sqlite, database), migrate.LATEST
+
+
+def settings_of(tx: "Tx", environ: "Mapping[str, str]") -> Settings:
+    """Return the settings in force."""
+    return resolve(config.stored(tx), environ)[0]
+
+
+def _connect_sqlite(target: Target, path: str, *, is_durable: bool) -> Database:
+    is_new = not os.path.exists(path)
+    if is_new:
+        target.home.make()
+        target.home.refuse_network_disk()
+    database, dialect = _open_sqlite(target, path, is_durable=is_durable)
+    if is_new or database.read(lambda tx: tx.dialect.schema_version()) != migrate.LATEST:
+        target.home.make()
+        with setup_lock(target.home):
+            migrate.set_up_sqlite(dialect, database)
+        os.chmod(path, 0o600)
+    return database
+
+
+def _open_sqlite(target: Target, path: str, *, is_durable: bool) -> "tuple[Database, SqliteDialect]":
+    from queuectl.store.sqlite import SqliteDialect
+
+    dialect = SqliteDialect(path, is_durable=is_durable)
+    return Database(dialect, lambda: wake.touch(target.home)), dialect
+
+
+def _open_postgres(target: Target) -> "tuple[Database, PostgresDialect]":
+    try:
+        from queuectl.store.postgres import PostgresDialect
+    except ImportError:
+        raise StoreUnreachable(
+            "PostgreSQL needs the psycopg package", hint="install it: pip install 'queuectl[postgres]'"
+        ) from None
+    target.home.make()
+    dialect = PostgresDialect(target.url)
+    return Database(dialect, lambda: None), dialect
+
+
+def _home_beside(path: str) -> Home:
+    """Two databases in one folder must not share logs and locks; only `queue.db` has the folder to itself."""
+    folder, name = os.path.split(path)
+    return Home(root=folder if name == "queue.db" else f"{path}.d")
+
+
+def _has_password(url: str) -> bool:
+    user = url.split("//", 1)[1].partition("/")[0].rpartition("@")[0]
+    return (":" in user and not user.endswith(":")) or "password=" in url

@@ -1,0 +1,116 @@
+"""Settle and claim: what a worker writes. One transaction ends the last jobs and takes the next."""
+
+import random
+
+from queuectl.actions.connect import settings_of
+from queuectl.model.states import State
+from queuectl.model.value import Value
+from queuectl.model.verdict import SUCCESS, judge
+from queuectl.store import attempts, claims, jobs, moves, queues, workers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from queuectl.model.attempt import Report
+    from queuectl.model.job import Claim, Job
+    from queuectl.store.database import Database, Tx
+
+WAKING = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
+
+
+class Holder(Value):
+    """The worker that claims and settles: who, where, for which queues (None: all)."""
+
+    worker_id: str
+    host: str
+    queues: tuple[str, ...] | None = None
+
+
+class Step(Value):
+    """What one turn of a worker brought."""
+
+    is_alive: bool
+    stop: str = ""
+    settled: "tuple[Job, ...]" = ()
+    lost: "tuple[Claim, ...]" = ()
+    claimed: "tuple[Claim, ...]" = ()
+    next_run_at: int | None = None
+    now: int = 0
+
+
+def settle_and_claim(
+    database: "Database",
+    holder: Holder,
+    ended: "Sequence[tuple[Claim, Report]]",
+    free: int,
+    environ: "Mapping[str, str]",
+) -> Step:
+    """Settle the runs that ended and take up to `free` ready jobs, all in one transaction.
+
+    A worker that was told to stop settles but takes nothing; one that was given up for dead writes nothing at all.
+    """
+
+    def work(tx: "Tx") -> Step:
+        stop = workers.orders(tx, holder.worker_id)
+        if stop is None:
+            return Step(is_alive=False, lost=tuple(claim for claim, _ in ended), now=tx.now)
+        settled, lost = _settle(tx, holder, ended, environ)
+        claimed: list[Claim] = []
+        next_run_at = None
+        if free > 0 and not stop:
+            moved = moves.make_due(tx)
+            claimed = claims.claim(tx, holder.worker_id, holder.queues, free)
+            if len(claimed) < free:
+                next_run_at = jobs.next_run_at(tx)
+            if moved > len(claimed):
+                tx.wake()  # more became ready than this worker takes
+        return Step(
+            is_alive=True,
+            stop=stop,
+            settled=tuple(settled),
+            lost=tuple(lost),
+            claimed=tuple(claimed),
+            next_run_at=next_run_at,
+            now=tx.now,
+        )
+
+    return database.write(work)
+
+
+def is_drained(database: "Database", holder: Holder) -> bool:
+    """Whether nothing the holder may take is ready, runs anywhere, or waits for a retry."""
+    return not database.read(lambda tx: jobs.has_unfinished(tx, queues.open_lanes(tx, holder.queues)))
+
+
+def _settle(
+    tx: "Tx", holder: Holder, ended: "Sequence[tuple[Claim, Report]]", environ: "Mapping[str, str]"
+) -> "tuple[list[Job], list[Claim]]":
+    settled: list[Job] = []
+    lost: list[Claim] = []
+    for claim, report in ended:
+        job = settle(tx, claim, report, holder.host, environ)
+        if job is None:
+            lost.append(claim)
+            continue
+        settled.append(job)
+        if job.state in WAKING:
+            tx.wake()  # this worker may be busy when the retry is due; an idle one must know of it
+    return settled, lost
+
+
+def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapping[str, str]") -> "Job | None":
+    """Judge one run and write verdict and attempt; None means the claim was lost and nothing was touched."""
+    outcome = report.outcome
+    if outcome.is_success:
+        verdict = SUCCESS
+    else:
+        fresh = jobs.get_for_update(tx, claim.job.seq)  # somebody may have asked to cancel it meanwhile
+        if fresh is None:
+            return None
+        backoff = fresh.own_backoff(settings_of(tx, environ).backoff)
+        verdict = judge(fresh, outcome, backoff, random.random())
+    after = moves.settle(tx, claim, verdict, outcome.exit_code)
+    if after is not None:
+        attempts.insert(tx, claim, report, host)
+    return after
