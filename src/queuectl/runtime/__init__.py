@@ -1,0 +1,1 @@
+"""The processes that call actions in a loop: workers, and the supervisor that keeps them."""

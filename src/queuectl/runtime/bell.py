@@ -1,0 +1,75 @@
+"""Bell: what wakes an idle process: the wake file of the home, or a notification of PostgreSQL."""
+
+from queuectl.system.wake import WakeWatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from queuectl.actions.connect import Target
+    from queuectl.runtime.loop import Loop
+    from queuectl.store.database import Database
+    from queuectl.store.postgres import PostgresDialect
+
+NET_POLL_S = 5.0
+NO_WATCH_POLL_S = 0.2
+
+
+def make_bell(target: "Target", database: "Database", loop: "Loop", callback: "Callable[[], None]") -> "Bell":
+    """Return the bell of this kind of store; it calls back in the loop when somebody made work ready or gave orders."""
+    if target.sqlite_path is not None:
+        return FileBell(WakeWatch(target.home), loop, callback)
+    from queuectl.store.postgres import PostgresDialect
+
+    assert isinstance(database.dialect, PostgresDialect)
+    return NotifyBell(database.dialect, loop, callback)
+
+
+class Bell:
+    """A bell that nothing rings: `poll_s` is the net below every kind."""
+
+    poll_s = NO_WATCH_POLL_S
+
+    def attend(self) -> None:
+        """Call before sleeping: a ring that came while we were busy is heard now."""
+
+
+class FileBell(Bell):
+    """Rung by a touch of the wake file; where the kernel has no inotify, the poll is quick instead."""
+
+    def __init__(self, watch: WakeWatch, loop: "Loop", callback: "Callable[[], None]") -> None:
+        self._watch = watch
+        self._callback = callback
+        if watch.fd is not None:
+            self.poll_s = NET_POLL_S
+            loop.watch(watch.fd, self._rung)
+
+    def _rung(self) -> None:
+        self._watch.drain()
+        self._callback()
+
+
+class NotifyBell(Bell):
+    """Rung by NOTIFY on the connection that also claims: one connection per worker is enough."""
+
+    poll_s = NET_POLL_S
+
+    def __init__(self, dialect: "PostgresDialect", loop: "Loop", callback: "Callable[[], None]") -> None:
+        self._dialect = dialect
+        self._loop = loop
+        self._callback = callback
+        dialect.listen()
+        self._watched = dialect.descriptor
+        loop.watch(self._watched[0], callback)
+
+    def attend(self) -> None:
+        """Hear what arrived amid a statement, and follow the connection when it was replaced."""
+        if self._dialect.take_notified():
+            self._callback()
+        if self._dialect.connection.closed:
+            self._loop.unwatch(self._watched[0])
+            self._watched = (-1, -1)
+        elif self._dialect.descriptor != self._watched:
+            self._loop.unwatch(self._watched[0])
+            self._watched = self._dialect.descriptor
+            self._loop.watch(self._watched[0], self._callback)

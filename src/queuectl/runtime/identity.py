@@ -1,0 +1,67 @@
+"""Identity: a process of ours takes a random id, a lock for life and a row; and gives them back at the end."""
+
+import json
+import os
+import secrets
+
+from queuectl import __version__
+from queuectl.store import workers
+from queuectl.system import host
+from queuectl.system.liveness import LifeLock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuectl.store.database import Database
+    from queuectl.system.home import Home
+
+
+def new_id() -> str:
+    """Return an id that no process has had or will have."""
+    return secrets.token_hex(8)
+
+
+class Identity:
+    """One registered process."""
+
+    def __init__(
+        self,
+        database: "Database",
+        home: "Home",
+        worker_id: str,
+        *,
+        kind: str,
+        supervisor_id: str | None,
+        queues: "Sequence[str] | None",
+        slots: int,
+    ) -> None:
+        self.id = worker_id
+        self.host = host.host_name()
+        self._database = database
+        self._lock = LifeLock(home, worker_id)
+        row = workers.Worker(
+            id=worker_id,
+            kind=kind,
+            state=workers.LIVE,
+            supervisor_id=supervisor_id,
+            pid=os.getpid(),
+            host=self.host,
+            boot_id=host.boot_id(),
+            pid_namespace=host.pid_namespace(),
+            lock_path=self._lock.path,
+            version=__version__,
+            queues=None if queues is None else json.dumps(list(queues)),
+            slots=slots,
+            stop=None,
+            beats=0,
+            beat_at=0,
+            started_at=0,
+            ended_at=None,
+        )
+        database.write(lambda tx: workers.insert(tx, row))
+
+    def end(self) -> None:
+        """Close the row, then let go of the lock."""
+        self._database.write(lambda tx: workers.end(tx, self.id))
+        self._lock.release()

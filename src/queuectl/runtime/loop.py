@@ -1,0 +1,39 @@
+"""The poll loop: descriptors with a callback each, and one wait with a deadline. What to do is the callers' affair."""
+
+import select
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Loop:
+    """One epoll set; all of a process's waiting happens here."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self.turned_at = time.monotonic()
+
+    def watch(self, fd: int, callback: "Callable[[], None]") -> None:
+        """Call back whenever a descriptor is readable or at its end."""
+        self._callbacks[fd] = callback
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def unwatch(self, fd: int) -> None:
+        """Forget a descriptor; do it before closing it, where that is in our hands."""
+        if self._callbacks.pop(fd, None) is not None:
+            try:
+                self._epoll.unregister(fd)
+            except OSError:
+                pass  # closed already, and the kernel forgot it then
+
+    def turn(self, until: float) -> None:
+        """Wait for the first event or until a monotonic time, and handle what came."""
+        wait = max(0.0, until - time.monotonic())
+        for fd, _ in self._epoll.poll(wait):
+            callback = self._callbacks.get(fd)
+            if callback is not None:  # an earlier callback of this turn may have removed it
+                callback()
+        self.turned_at = time.monotonic()

@@ -1,0 +1,200 @@
+"""Runner: one run of one command, from its start to its report, driven by the worker's poll loop."""
+
+import os
+import time
+
+from queuectl.model.attempt import Report
+from queuectl.model.verdict import Outcome
+from queuectl.system import process
+from queuectl.system.home import log_path
+from queuectl.system.output import Kept, Output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.model.job import Claim, Job
+    from queuectl.runtime.loop import Loop
+    from queuectl.settings import Settings
+    from queuectl.system.home import Home
+
+PUMP_AFTER_S = 0.003  # most commands end sooner, and then their pipe is read once
+FILE_AFTER_S = 0.2
+SCAN_EVERY_S = 0.03
+FILE_COMMAND_BYTES = 128 << 10
+
+TIMEOUT = "timeout"
+CANCEL = "cancel"
+HAND_BACK = "hand back"
+
+
+class Runner:
+    """A command under way. `report` is set when it is over, and then nothing of it is left."""
+
+    def __init__(
+        self,
+        claim: "Claim",
+        home: "Home",
+        settings: "Settings",
+        base_env: dict[bytes, bytes],
+        devnull: int,
+        loop: "Loop",
+    ) -> None:
+        self.claim = claim
+        self.report: Report | None = None
+        self.is_announced = False
+        self._home = home
+        self._settings = settings
+        self._loop = loop
+        self._mark = f"{claim.job.worker_id}:{claim.job.seq}:{claim.job.run}"
+        self._pid = self._pidfd = -1
+        self._is_watching_output = False
+        self._script: str | None = None
+        self._stop_reason: str | None = None
+        self._kill_at = 0.0
+        self._scan_at = 0.0
+        self._is_leader_over = False
+        self._empty_scans = 0
+        self._started = time.monotonic()
+        timeout_ms = claim.job.timeout_ms
+        self._timeout_s = settings.job_timeout if timeout_ms is None else timeout_ms / 1000
+        self._output = Output(
+            log_path(home, claim.job.seq, claim.job.run),
+            tail_bytes=settings.output_tail_bytes,
+            max_bytes=settings.max_output_bytes,
+        )
+        self._start(base_env, devnull)
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long the command has run."""
+        return time.monotonic() - self._started
+
+    def stop(self, reason: str) -> None:
+        """Begin to end the whole tree; the first reason given decides the outcome."""
+        if self._stop_reason is not None or self.report is not None:
+            return
+        self._stop_reason = reason
+        process.terminate(self._pid)
+        now = time.monotonic()
+        self._kill_at = now + self._settings.kill_grace_seconds
+        self._scan_at = now
+
+    def next_tick(self) -> float:
+        """Return the monotonic time at which `tick` has something to do."""
+        times = [self._started + (PUMP_AFTER_S if not self._is_watching_output else FILE_AFTER_S)]
+        if self._is_watching_output and time.monotonic() >= times[0]:
+            times = []
+        if self._stop_reason is not None:
+            times.append(self._scan_at)
+        elif self._timeout_s:
+            times.append(self._started + self._timeout_s)
+        return min(times, default=float("inf"))
+
+    def tick(self, now: float) -> None:
+        """Do what is due: look at the output, give it a file, notice the timeout, look after a stop."""
+        if self.report is not None:
+            return
+        if not self._is_watching_output and now >= self._started + PUMP_AFTER_S:
+            self._is_watching_output = True
+            self._loop.watch(self._output.read_fd, self._on_output)
+        if now >= self._started + FILE_AFTER_S:
+            self._output.open_file()
+        if self._stop_reason is not None:
+            if now >= self._scan_at:
+                self._look_after_stop(now)
+        elif self._timeout_s and now >= self._started + self._timeout_s:
+            self.stop(TIMEOUT)
+
+    def _start(self, base_env: dict[bytes, bytes], devnull: int) -> None:
+        job = self.claim.job
+        try:
+            argv = self._argv(job)
+            env = command_env(base_env, job, self._mark)
+            self._pid = process.spawn(argv, env, job.cwd or "/", stdin=devnull, output=self._output.write_fd)
+        except process.CannotStart as error:
+            self._output.finish()
+            self._finish(Outcome.not_started(error.code, error.reason), None, Kept(total_bytes=0, file=None, tail=b""))
+            return
+        self._output.started()
+        self._pidfd = os.pidfd_open(self._pid)
+        self._loop.watch(self._pidfd, self._on_exit)
+
+    def _argv(self, job: "Job") -> list[str]:
+        if job.command is None:
+            return job.argv_list or []
+        shell = self._settings.shell
+        if len(job.command) < FILE_COMMAND_BYTES // 4 or len(job.command.encode()) < FILE_COMMAND_BYTES:
+            return [shell, "-c", job.command]
+        # The kernel takes no argument of 128 KiB or more.
+        self._script = os.path.join(self._home.run, f"{job.seq}.{job.run}.sh")
+        try:
+            with open(self._script, "w", encoding="utf-8") as file:
+                file.write(job.command)
+        except OSError as error:
+            raise process.CannotStart(process.CANNOT_RUN, f"cannot write {self._script}: {error.strerror}") from None
+        return [shell, self._script]
+
+    def _on_output(self) -> None:
+        if not self._output.pump():
+            self._loop.unwatch(self._output.read_fd)
+
+    def _on_exit(self) -> None:
+        self._loop.unwatch(self._pidfd)
+        self._is_leader_over = True
+        if self._stop_reason is None:
+            ended = process.reap(self._pid)
+            assert ended is not None
+            outcome = Outcome.killed(ended.signal) if ended.signal else Outcome.exited(ended.exit_code or 0)
+            self._finish(outcome, ended, self._close_output())
+
+    def _look_after_stop(self, now: float) -> None:
+        """End what is left when the grace is over; done when two looks in a row find nothing but the dead leader."""
+        self._scan_at = now + SCAN_EVERY_S
+        if now >= self._kill_at:
+            is_gone = process.kill_tree(self._pid, self._mark)
+        else:
+            is_gone = self._is_leader_over and not process.tree(self._pid, self._mark)
+        self._empty_scans = self._empty_scans + 1 if is_gone else 0
+        if self._empty_scans >= 2:
+            ended = process.reap(self._pid)
+            if ended is not None:
+                self._loop.unwatch(self._pidfd)
+                self._finish(self._stopped_outcome(ended), ended, self._close_output())
+
+    def _stopped_outcome(self, ended: process.Ended) -> Outcome:
+        if self._stop_reason == TIMEOUT:
+            after_ms = round(self._timeout_s * 1000)
+            return Outcome.timed_out(after_ms, exit_code=ended.exit_code, signal=ended.signal)
+        if self._stop_reason == CANCEL:
+            return Outcome.cancelled(exit_code=ended.exit_code, signal=ended.signal)
+        return Outcome.handed_back()
+
+    def _close_output(self) -> Kept:
+        self._loop.unwatch(self._output.read_fd)
+        os.close(self._pidfd)
+        return self._output.finish()
+
+    def _finish(self, outcome: Outcome, ended: process.Ended | None, kept: Kept) -> None:
+        if self._script is not None:
+            os.unlink(self._script)
+        self.report = Report(
+            outcome=outcome,
+            cpu_ms=ended.cpu_ms if ended else None,
+            peak_memory_bytes=ended.peak_memory_bytes if ended else None,
+            output_bytes=kept.total_bytes,
+            output_file=None if kept.file is None else os.path.relpath(kept.file, self._home.logs),
+            output_tail=kept.tail,
+        )
+
+
+def command_env(base: dict[bytes, bytes], job: "Job", mark: str) -> dict[bytes, bytes]:
+    """Return the environment of a run: the worker's, the job's own, and what tells the command who it is."""
+    env = base.copy()
+    for name, value in job.env_map.items():
+        env[os.fsencode(name)] = os.fsencode(value)
+    env[b"PWD"] = os.fsencode(job.cwd or "/")
+    env[b"QUEUECTL_JOB_ID"] = job.id.encode()
+    env[b"QUEUECTL_ATTEMPT"] = b"%d" % (job.attempts + 1)
+    env[b"QUEUECTL_RUN"] = b"%d" % job.run
+    env[b"QUEUECTL_QUEUE"] = job.queue.encode()
+    env[b"QUEUECTL_CLAIM"] = mark.encode()
+    return env

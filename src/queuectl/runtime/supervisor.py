@@ -1,0 +1,296 @@
+"""Supervisor: starts workers as fresh processes, replaces one that dies, and stops them in order."""
+
+import json
+import os
+import sys
+import time
+
+from queuectl.actions.connect import HOME_VARIABLE, URL_VARIABLE, Target, connect, locate, settings_of
+from queuectl.actions.rescue import rescue
+from queuectl.errors import StoreError
+from queuectl.model.value import Value
+from queuectl.runtime.bell import make_bell
+from queuectl.runtime.heartbeat import Heartbeat
+from queuectl.runtime.identity import Identity, new_id
+from queuectl.runtime.log import Log
+from queuectl.runtime.loop import Loop
+from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WORKER_VARIABLE, WorkerOptions
+from queuectl.store import workers
+from queuectl.system import process
+from queuectl.system.logfile import LogFile
+from queuectl.system.signals import STOP_SIGNALS, SignalPipe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from queuectl.store.sqlite import SqliteDialect
+
+WORKER_CODE = "from queuectl.runtime.worker import main; main()"
+SUPERVISOR_CODE = "from queuectl.runtime.supervisor import main; main()"
+UPKEEP_EVERY_S = 1.0
+CHECKPOINT_BYTES = 4 << 20
+RESTART_LOG_BYTES = 32 << 20
+QUICK_DEATH_S = 5.0
+MAX_PAUSE_S = 30.0
+START_SECONDS = 30.0
+
+
+class Plan(Value):
+    """What a person asked for with `worker start`."""
+
+    count: int
+    slots: int
+    queues: tuple[str, ...] | None
+    until_idle: bool
+    log_form: str
+    log_to_file: bool
+
+
+class Started(Value):
+    """One worker process the supervisor keeps."""
+
+    worker_id: str
+    pid: int
+    pidfd: int
+    control: int
+    since: float
+
+
+class Supervisor:
+    """The main loop of the process that `worker start` stays in."""
+
+    def __init__(self, target: Target, plan: Plan, log: Log, on_ready: "Callable[[list[Started]], None]") -> None:
+        self._target = target
+        self._plan = plan
+        self._log = log
+        self._on_ready: Callable[[list[Started]], None] | None = on_ready
+        self._loop = Loop()
+        self._database = connect(target)
+        settings = self._database.read(lambda tx: settings_of(tx, os.environ))
+        self._identity = Identity(
+            self._database,
+            target.home,
+            new_id(),
+            kind=workers.SUPERVISOR,
+            supervisor_id=None,
+            queues=plan.queues,
+            slots=plan.count * plan.slots,
+        )
+        self._heartbeat = Heartbeat(target, self._identity.id, settings.worker_heartbeat_interval, self._loop)
+        self._bell = make_bell(target, self._database, self._loop, self._on_bell)
+        self._workers: list[Started] = []
+        self._owed: list[float] = []
+        self._quick_deaths = 0
+        self._stop = ""
+        self._next_upkeep = 0.0
+        self.has_failed = False
+
+    def run(self) -> None:
+        """Keep the workers until told to stop or until they have nothing left to do."""
+        signals = SignalPipe(STOP_SIGNALS)
+        self._loop.watch(signals.fd, lambda: self._on_signals(signals.read()))
+        self._heartbeat.start()
+        self._rescue()
+        for _ in range(self._plan.count):
+            self._start_worker()
+        while self._workers or self._owed:
+            self._turn()
+        self._heartbeat.stop()
+        self._identity.end()
+        self._upkeep(time.monotonic())
+        self._database.close()
+
+    def _turn(self) -> None:
+        now = time.monotonic()
+        try:
+            if now >= self._next_upkeep:
+                self._upkeep(now)
+            self._bell.attend()
+        except StoreError as error:
+            self._log.warning("store", f"{error.message}; trying again")
+            self._next_upkeep = now + UPKEEP_EVERY_S
+        for due in [due for due in self._owed if due <= now]:
+            self._owed.remove(due)
+            self._start_worker()
+        self._loop.turn(min([self._next_upkeep, *self._owed]))
+
+    def _upkeep(self, now: float) -> None:
+        """See to orders, to workers that died, and to the size of SQLite's log."""
+        self._next_upkeep = now + (UPKEEP_EVERY_S if self._on_ready is None else 0.02)
+        orders = self._database.read(lambda tx: workers.get(tx, self._identity.id))
+        if orders is not None and orders.stop:
+            self._tell(orders.stop)
+        self._report_ready()
+        if self._target.sqlite_path is not None:
+            _checkpoint(self._database.dialect, self._target.sqlite_path)  # type: ignore[arg-type]
+
+    def _start_worker(self) -> None:
+        worker_id = new_id()
+        options = WorkerOptions(
+            worker_id=worker_id,
+            supervisor_id=self._identity.id,
+            queues=self._plan.queues,
+            slots=self._plan.slots,
+            until_idle=self._plan.until_idle,
+            log_form=self._plan.log_form,
+            log_to_file=self._plan.log_to_file,
+        )
+        argv = [sys.executable, "-c", WORKER_CODE, json.dumps(options.as_dict())]
+        env = {**clean_env(self._target), WORKER_VARIABLE: worker_id}
+        control_end, control = os.pipe2(os.O_CLOEXEC)
+        pid = process.start_own(argv, env, stdin=control_end, output=None, detached=False)
+        os.close(control_end)
+        started = Started(
+            worker_id=worker_id, pid=pid, pidfd=os.pidfd_open(pid), control=control, since=time.monotonic()
+        )
+        self._workers.append(started)
+        self._loop.watch(started.pidfd, lambda: self._on_death(started))
+        if self._stop:
+            self._send(started, self._stop)
+
+    def _on_death(self, worker: Started) -> None:
+        self._loop.unwatch(worker.pidfd)
+        ended = process.reap(worker.pid)
+        os.close(worker.pidfd)
+        os.close(worker.control)
+        self._workers.remove(worker)
+        if ended is not None and ended.exit_code == 0:
+            return  # it was told to stop, or had nothing left to do
+        lived = time.monotonic() - worker.since
+        how = process.signal_name(ended.signal) if ended and ended.signal else f"exit code {ended and ended.exit_code}"
+        self._log.warning("worker_died", f"worker {worker.worker_id[:6]} (pid {worker.pid}) died: {how}")
+        self._rescue()
+        if self._stop:
+            self.has_failed = True
+            return
+        self._quick_deaths = self._quick_deaths + 1 if lived < QUICK_DEATH_S else 0
+        pause = min(MAX_PAUSE_S, 0.1 * 2**self._quick_deaths) if self._quick_deaths > 1 else 0.0
+        self._owed.append(time.monotonic() + pause)
+
+    def _rescue(self) -> None:
+        try:
+            for note in rescue(self._database, os.environ):
+                self._log.warning("rescue", note)
+        except StoreError as error:
+            self._log.warning("store", f"{error.message}; trying again")
+
+    def _report_ready(self) -> None:
+        """Say once that every worker has had its first heartbeat."""
+        if self._on_ready is None:
+            return
+        live = {row.id for row in self._database.read(workers.live) if row.beats}
+        if all(worker.worker_id in live for worker in self._workers):
+            self._on_ready(self._workers)
+            self._on_ready = None
+
+    def _on_bell(self) -> None:
+        self._next_upkeep = 0.0
+
+    def _on_signals(self, numbers: list[int]) -> None:
+        for _ in numbers:
+            if self._stop:
+                self._log.info("stop", "stopping at once; running jobs are handed back")
+            else:
+                self._log.info("stop", "stopping when the running jobs end; once more to stop at once")
+            self._tell(workers.NOW if self._stop else workers.DRAIN)
+
+    def _tell(self, stop: str) -> None:
+        if self._stop in (stop, workers.NOW):
+            return
+        self._stop = stop
+        self._owed = []
+        for worker in self._workers:
+            self._send(worker, stop)
+
+    def _send(self, worker: Started, stop: str) -> None:
+        try:
+            os.write(worker.control, NOW_BYTE if stop == workers.NOW else DRAIN_BYTE)
+        except BrokenPipeError:
+            pass  # it just ended
+
+
+def clean_env(target: Target) -> dict[str, str]:
+    """Return the environment of our own processes: the store by variable, and no mark of a job we may run in."""
+    private = (process.CLAIM_VARIABLE, WORKER_VARIABLE)
+    env = {name: value for name, value in os.environ.items() if name not in private}
+    return {**env, HOME_VARIABLE: target.home.root, URL_VARIABLE: target.url}
+
+
+def start_detached(target: Target, plan: Plan) -> "Mapping[str, object]":
+    """Start a supervisor that outlives this terminal; return what it says once its workers have beaten."""
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
+    devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    argv = [sys.executable, "-c", SUPERVISOR_CODE, json.dumps(plan.as_dict())]
+    process.start_own(argv, clean_env(target), stdin=devnull, output=write_end, detached=True)
+    os.close(write_end)
+    os.close(devnull)
+    return _first_words(read_end)
+
+
+def _first_words(fd: int) -> "Mapping[str, object]":
+    """Read the supervisor's one line of JSON; anything else it says is why it could not start."""
+    loop, said = Loop(), bytearray()
+    is_open = True
+
+    def more() -> None:
+        nonlocal is_open
+        data = os.read(fd, 65536)
+        said.extend(data)
+        is_open = bool(data)
+
+    loop.watch(fd, more)
+    deadline = time.monotonic() + START_SECONDS
+    while is_open and not said.endswith(b"\n}\n") and time.monotonic() < deadline:
+        loop.turn(deadline)
+        if said.endswith(b"}\n"):
+            break
+    os.close(fd)
+    text = said.decode(errors="replace").strip()
+    try:
+        words = json.loads(text.splitlines()[-1]) if text else {}
+    except ValueError:
+        words = {}
+    if not isinstance(words, dict) or "pid" not in words:
+        raise StoreError(
+            f"the workers did not start: {text or 'no answer'}", hint="see queuectl.log in the home folder"
+        )
+    return words
+
+
+def _checkpoint(dialect: "SqliteDialect", path: str) -> None:
+    try:
+        size = os.path.getsize(f"{path}-wal")
+    except OSError:
+        return
+    if size >= CHECKPOINT_BYTES:
+        dialect.checkpoint(restart=size >= RESTART_LOG_BYTES)
+
+
+def main() -> None:
+    """Run a detached supervisor as `worker start -d` asked, in the last argument."""
+    fields = json.loads(sys.argv[-1])
+    fields["queues"] = None if fields["queues"] is None else tuple(fields["queues"])
+    plan = Plan(**fields)
+    target = locate(None, os.environ)
+    log = Log("supervisor", form=plan.log_form, file=LogFile(target.home.worker_log))
+
+    def ready(started: list[Started]) -> None:
+        words = {
+            "pid": os.getpid(),
+            "workers": [{"id": worker.worker_id, "pid": worker.pid} for worker in started],
+        }
+        os.write(1, json.dumps(words).encode() + b"\n")
+        devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(devnull, 1)
+        os.dup2(devnull, 2)
+        os.close(devnull)
+        log.info("started", f"{len(started)} workers started, detached")
+
+    try:
+        supervisor = Supervisor(target, plan, log, ready)
+        supervisor.run()
+    except StoreError as error:
+        os.write(2, f"{error.message}\n".encode())
+        sys.exit(error.exit_code)
+    sys.exit(1 if supervisor.has_failed else 0)
