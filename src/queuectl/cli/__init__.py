@@ -1,0 +1,1 @@
+"""The command line: arguments and text, one file per command or group. Nothing else."""

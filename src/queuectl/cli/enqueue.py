@@ -1,0 +1,202 @@
+"""Add jobs. One quoted word is a shell line; words after -- are a program and its arguments, run without a shell."""
+
+import os
+import sys
+
+from queuectl.actions.connect import connect
+from queuectl.actions.submit import submit
+from queuectl.cli.store import is_living, target_of, who
+from queuectl.clock import wall_ms
+from queuectl.errors import BadInput
+from queuectl.model.job import JobSpec
+from queuectl.model.spec import check_command, looks_like_json, spec_from_fields, spec_from_json
+from queuectl.model.units import DURATION_HELP, TIME_HELP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from queuectl.cli.parser import Args, Parser
+    from queuectl.store.database import Database, Tx
+
+TAKES_WORDS = True
+EXAMPLES = """\
+  queuectl enqueue 'sleep 2 && echo done'
+  queuectl enqueue -- convert 'my picture.jpg' out.png
+  queuectl enqueue '{"id": "job1", "command": "sleep 2", "max_retries": 5}'
+  queuectl enqueue --id nightly --command './backup.sh' --run-at 'tomorrow 3:00' --timeout 1h30m
+  queuectl enqueue --priority 10 --queue mail --tag newsletter './send.sh'
+  printf 'echo one\\n{"command": "echo two", "priority": 5}\\n' | queuectl enqueue --from -
+  id=$(queuectl enqueue true)
+"""
+
+# flag: (field of the job, metavar, help)
+_FIELD_FLAGS = {
+    "--id": ("id", "ID", "a name for the job (default: the next number)"),
+    "--command": ("command", "LINE", "the shell line to run"),
+    "--queue": ("queue", "NAME", "the queue (default: default)"),
+    "--priority": ("priority", "N", "higher runs first (default: 0)"),
+    "--delay": ("delay", "DURATION", f"first run after this long: {DURATION_HELP}"),
+    "--run-at": ("run_at", "TIME", f"first run at this time: {TIME_HELP}"),
+    "--max-retries": (
+        "max_retries",
+        "N",
+        "runs after the first before it is buried (default: setting max_retries)",
+    ),
+    "--timeout": (
+        "timeout",
+        "DURATION",
+        "longest run before it is stopped; 0 = none (default: setting job_timeout)",
+    ),
+    "--backoff-strategy": ("backoff_strategy", "NAME", "exponential, linear or fixed"),
+    "--backoff-base": ("backoff_base", "N", "wait base ** n seconds after failed run n"),
+    "--backoff-max": ("max_backoff_seconds", "DURATION", "longest wait between two runs"),
+    "--backoff-jitter": ("backoff_jitter", "0..1", "spread of the wait"),
+    "--backoff-delay": ("job_retry_delay", "DURATION", "the wait of the fixed strategy"),
+}
+
+
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
+    """Declare the arguments."""
+    parser.usage = "queuectl enqueue [options] 'shell line' | JSON | -- program [argument ...] | --from FILE"
+    parser.add_argument(
+        "line", nargs="*", metavar="WORD", help="a shell line, a JSON job, or a program and its arguments"
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="one shell line or JSON job per line; - is standard input",
+    )
+    for flag, (field, metavar, about) in _FIELD_FLAGS.items():
+        parser.add_argument(flag, dest=field, metavar=metavar, help=about.replace("%", "%%"))
+    parser.add_argument("--cwd", metavar="DIR", help="where to run it (default: here)")
+    parser.add_argument("--env", action="append", metavar="K=V", help="a variable for the command; may be repeated")
+    parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to find it by; may be repeated")
+    parser.set_defaults(run=run)
+
+
+def run(args: "Args") -> int:
+    """Check everything, then write it in one transaction and print the ids."""
+    now_ms = wall_ms()
+    fields = _fields_of_flags(args)
+    if args.source is not None:
+        specs = _specs_from_file(args, fields, now_ms)
+    else:
+        specs = [_spec_from_words(args, fields, now_ms)]
+    target = target_of(args)
+    database = connect(target)
+    ids = submit(database, specs, who=who(), environ=os.environ)
+    if args.json:
+        from queuectl.cli.text import print_json
+
+        for job_id in ids:
+            print_json({"id": job_id})
+    elif ids:
+        sys.stdout.write("\n".join(ids) + "\n")
+    sys.stdout.flush()
+    if sys.stderr.isatty():
+        _tell(database, specs)
+    return 0
+
+
+def _fields_of_flags(args: "Args") -> dict[str, object]:
+    fields = {field: getattr(args, field) for field, _, _ in _FIELD_FLAGS.values() if getattr(args, field) is not None}
+    if args.cwd is not None:
+        fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
+    if args.env:
+        fields["env"] = dict(_pair(text) for text in args.env)
+    if args.tag:
+        fields["tags"] = args.tag
+    return fields
+
+
+def _spec_from_words(args: "Args", fields: dict[str, object], now_ms: int) -> JobSpec:
+    words = [*args.line, *args.words]
+    base = JobSpec(cwd=None if "cwd" in fields else _here())
+    if "command" in fields and words:
+        raise BadInput("give the command once: as words or with --command")
+    if "command" in fields or not words:
+        if not words and "command" not in fields:
+            raise BadInput("no command given", hint="try: queuectl enqueue 'echo hello'")
+        return spec_from_fields(fields, now_ms, base)
+    if args.has_words or len(words) > 1:
+        return spec_from_fields({**fields, "argv": words}, now_ms, base)
+    if looks_like_json(words[0]):
+        # Flags win over what the JSON says: they are what was typed last.
+        spec = spec_from_json(words[0], now_ms, base)
+        return spec_from_fields(fields, now_ms, spec)
+    return spec_from_fields({**fields, "command": words[0]}, now_ms, base)
+
+
+def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> list[JobSpec]:
+    if args.line or args.words or "command" in fields or "id" in fields:
+        raise BadInput("--from takes its jobs from the file alone", hint="leave out the command, --command and --id")
+    base = JobSpec(cwd=None if "cwd" in fields else _here())
+    # A stand-in command, so that the flags are checked before the file is read.
+    base = spec_from_fields({**fields, "command": "true"}, now_ms, base).replace(command=None)
+    specs = []
+    for number, line in enumerate(_lines(args.source), start=1):
+        if not line or line.isspace():
+            continue
+        try:
+            if line.lstrip()[0] == "{" and looks_like_json(line):
+                specs.append(spec_from_json(line, now_ms, base))
+            else:
+                specs.append(base.replace(command=check_command("command", line)))
+        except BadInput as error:
+            raise BadInput(f"line {number}: {error.message}", hint=error.hint or "nothing was added") from None
+    return specs
+
+
+def _lines(source: str) -> list[str]:
+    try:
+        if source == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with open(source, "rb") as file:
+                data = file.read()
+    except OSError as error:
+        raise BadInput(f"cannot read {source}: {error.strerror}") from None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"line {number}: not valid UTF-8", hint="nothing was added") from None
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        raise BadInput("the current folder does not exist any more", hint="cd elsewhere, or give --cwd") from None
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise BadInput(f"--env {text!r} has no '='", hint="write --env NAME=VALUE")
+    return name, value
+
+
+def _tell(database: "Database", specs: list[JobSpec]) -> None:
+    """On a terminal, say what will run and warn when nothing will run it."""
+    from queuectl.cli.text import note, short
+    from queuectl.store import queues, workers
+
+    def look(tx: "Tx") -> tuple[list[str], bool]:
+        names = {spec.queue for spec in specs}
+        paused = [queue.name for queue in queues.all_queues(tx) if queue.paused_at and queue.name in names]
+        return paused, any(is_living(worker) for worker in workers.live(tx) if worker.kind == workers.WORKER)
+
+    paused, has_worker = database.read(look)
+    if len(specs) == 1:
+        spec = specs[0]
+        note(f"will run: {short(spec.command or ' '.join(spec.argv or ()), 100)}")
+    else:
+        note(f"{len(specs)} jobs added")
+    for name in paused:
+        note(f"warning: queue {name} is paused; resume it with: queuectl queue resume {name}")
+    if not has_worker:
+        note("warning: no worker is running; start one with: queuectl worker start -d")

@@ -1,0 +1,127 @@
+"""The entry point: finds the command, imports its module alone, and turns errors into text and exit codes."""
+
+import os
+import sys
+
+from queuectl import __version__
+from queuectl.errors import QueuectlError, UnknownName
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# name: (module, one line for `queuectl --help`)
+COMMANDS = {
+    "enqueue": ("enqueue", "add a job: a shell line, a program with arguments, JSON, or a whole file"),
+    "list": ("list", "list jobs, newest first"),
+    "show": ("show", "show one job: its state, its runs, why it waits"),
+    "status": ("status", "count jobs by state and queue; list workers"),
+    "logs": ("logs", "print what a job printed"),
+    "cancel": ("cancel", "cancel waiting or running jobs"),
+    "retry": ("retry", "run jobs again now"),
+    "delete": ("delete", "remove jobs and their history"),
+    "worker": ("worker", "start, stop and list workers"),
+    "dlq": ("dlq", "look after dead jobs: list, show, retry, purge"),
+    "queue": ("queue", "list, pause and resume queues"),
+    "config": ("config", "list, get, set and unset settings"),
+    "migrate": ("migrate", "bring the database to this program's schema"),
+}
+ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}
+
+_USAGE = """\
+usage: queuectl [--db URL] [--json] COMMAND ...
+
+A durable queue for shell commands. Without a command: status.
+
+commands:
+{commands}
+
+options, before or after the command:
+  --db URL     sqlite:///path or postgresql://user@host/name (default: $QUEUECTL_DATABASE_URL,
+               else queue.db in $QUEUECTL_HOME, else in ~/.queuectl)
+  --json       machine-readable output
+  -h, --help   this help, or that of a command: queuectl enqueue --help
+  --version    the version
+
+examples:
+  queuectl enqueue 'sleep 2 && echo done'
+  queuectl worker start --count 2
+  queuectl status
+"""
+
+
+def entry() -> None:
+    """Run the program and leave with its exit code."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: "Sequence[str]") -> int:
+    """Run one command line and return its exit code."""
+    try:
+        code = _dispatch(list(argv))
+        sys.stdout.flush()
+        return code
+    except QueuectlError as error:
+        return _tell(error)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the interpreter's own flush at exit stays silent
+        return 0
+    except Exception as error:
+        if os.environ.get("QUEUECTL_DEBUG"):
+            raise
+        kind = type(error).__name__
+        print(f"queuectl: internal error: {kind}: {error}", file=sys.stderr)
+        print("  please report it; QUEUECTL_DEBUG=1 shows where it happened", file=sys.stderr)
+        return 1
+
+
+def _dispatch(argv: list[str]) -> int:
+    defaults: dict[str, object] = {"db": None, "json": False}
+    while argv and argv[0].startswith("-"):
+        word = argv.pop(0)
+        if word in ("-h", "--help"):
+            print(usage(), end="")
+            return 0
+        if word in ("-V", "--version"):
+            print(f"queuectl {__version__}")
+            return 0
+        if word == "--json":
+            defaults["json"] = True
+        elif word == "--db" and argv:
+            defaults["db"] = argv.pop(0)
+        elif word.startswith("--db="):
+            defaults["db"] = word.removeprefix("--db=")
+        else:
+            raise UnknownName.among(
+                "option", word, ["--db", "--json", "--help", "--version"], hint="see: queuectl --help"
+            )
+    name = argv.pop(0) if argv else "status"
+    name = ALIASES.get(name, name)
+    if name == "help":
+        return _dispatch([*argv[:1], "--help"])
+    if name not in COMMANDS:
+        raise UnknownName.among("command", name, [*COMMANDS, *ALIASES], hint="see: queuectl --help")
+    import importlib
+
+    from queuectl.cli.parser import parse
+
+    module = importlib.import_module(f"queuectl.cli.{COMMANDS[name][0]}")
+    args = parse(name, module, argv, defaults)
+    return int(args.run(args))
+
+
+def usage() -> str:
+    """Return the help of the whole program."""
+    lines = [f"  {name:<9} {about}" for name, (_, about) in COMMANDS.items()]
+    return _USAGE.format(commands="\n".join(lines))
+
+
+def _tell(error: QueuectlError) -> int:
+    from queuectl.cli.text import safe
+
+    print(f"queuectl: {safe(error.message)}", file=sys.stderr)
+    if error.hint:
+        print(f"  {safe(error.hint)}", file=sys.stderr)
+    return error.exit_code

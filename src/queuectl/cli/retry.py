@@ -1,0 +1,27 @@
+"""Run jobs again now: a waiting one skips its wait; a dead, cancelled or completed one gets a fresh life."""
+
+from queuectl.actions import control
+from queuectl.cli.acts import add_ids, report
+from queuectl.cli.store import open_store, who
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from queuectl.cli.parser import Args, Parser
+
+EXAMPLES = """\
+  queuectl retry 12
+  queuectl retry last
+"""
+
+
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
+    """Declare the arguments."""
+    add_ids(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: "Args") -> int:
+    """Act on the jobs, all or none, and say what became of each."""
+    return report(args, control.retry(open_store(args), args.ids, who=who()))

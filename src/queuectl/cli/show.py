@@ -1,0 +1,122 @@
+"""Show one job: its state, its runs, and why it waits."""
+
+import json
+
+from queuectl.cli.store import find_job, is_living, open_store
+from queuectl.cli.text import facts, print_json, safe, table, when
+from queuectl.model.shapes import attempt_shape, job_shape
+from queuectl.model.states import WAITING_FOR_TIME, State
+from queuectl.model.units import local_text, rough_duration_text, rough_size_text
+from queuectl.store import attempts, queues, workers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from queuectl.cli.parser import Args, Parser
+    from queuectl.model.attempt import Attempt
+    from queuectl.model.job import Job
+    from queuectl.store.database import Tx
+
+EXAMPLES = """\
+  queuectl show 12
+  queuectl show last
+  queuectl show job1 --json
+"""
+
+
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
+    """Declare the arguments."""
+    parser.add_argument("id", metavar="ID", help="the job: its number, its id, or 'last'")
+    parser.set_defaults(run=run)
+
+
+def run(args: "Args") -> int:
+    """Print everything that is known of a job."""
+
+    def look(tx: "Tx") -> "tuple[Job, list[Attempt], str | None, int]":
+        job = find_job(tx, args.id)
+        return job, attempts.runs_of(tx, job), why_waiting(tx, job), tx.now
+
+    job, runs, why, now = open_store(args).read(look)
+    if args.json:
+        print_json({**job_shape(job), "waits_for": why, "runs": [attempt_shape(run) for run in runs]})
+        return 0
+    facts(_facts(job, why, now))
+    if runs:
+        print()
+        print_runs(runs, now)
+    return 0
+
+
+def why_waiting(tx: "Tx", job: "Job") -> str | None:
+    """Say why a job does not run yet; None when it does not wait."""
+    if job.state is State.SCHEDULED:
+        return "its time"
+    if job.state is State.FAILED:
+        return "its next retry"
+    if job.state is State.BLOCKED:
+        return "being released"
+    if job.state is not State.PENDING:
+        return None
+    queue = queues.get(tx, job.queue)
+    if queue is not None and queue.paused_at is not None:
+        return f"its queue: {job.queue} is paused"
+    serving = [
+        worker
+        for worker in workers.live(tx)
+        if worker.kind == workers.WORKER and (worker.queue_list is None or job.queue in worker.queue_list)
+    ]
+    if not any(map(is_living, serving)):
+        return f"a worker: none is running for queue {job.queue}"
+    return "a free worker"
+
+
+def print_runs(runs: "list[Attempt]", now: int) -> None:
+    """Print the runs of a job as a table."""
+    rows = (
+        (
+            str(run.run),
+            str(run.attempt),
+            run.outcome.value if run.outcome else "running",
+            "-" if run.exit_code is None else str(run.exit_code),
+            local_text(run.started_at),
+            rough_duration_text((run.finished_at or now) - run.started_at),
+            "-" if run.cpu_ms is None else f"{run.cpu_ms} ms",
+            "-" if run.peak_memory_bytes is None else rough_size_text(run.peak_memory_bytes),
+            rough_size_text(run.output_bytes),
+            run.host,
+        )
+        for run in runs
+    )
+    table(("RUN", "ATTEMPT", "OUTCOME", "EXIT", "STARTED", "TOOK", "CPU", "MEMORY", "OUTPUT", "HOST"), rows)
+
+
+def _facts(job: "Job", why: str | None, now: int) -> "Iterator[tuple[str, str]]":
+    """Yield what there is to say of a job; what is empty is left out."""
+    yield "Job", job.id if job.given_id is None else f"{job.id} (number {job.seq})"
+    yield "State", f"{job.state}, being cancelled" if job.cancel_requested else job.state.value
+    yield from _given("Waits for", why)
+    yield "Command", safe(job.line)
+    yield "Queue", f"{job.queue}, priority {job.priority}"
+    yield "Attempts", f"{job.attempts}/{job.max_retries}"
+    yield from _given("Lost runs", str(job.losses) if job.losses else None)
+    yield from _given("Error", job.error)
+    yield from _given("Exit code", None if job.exit_code is None else str(job.exit_code))
+    yield "Added", when(job.created_at, now)
+    if job.state in WAITING_FOR_TIME:
+        yield "Runs at", when(job.run_at, now)
+    yield from _given("Started", job.started_at and when(job.started_at, now))
+    yield from _given("Finished", job.finished_at and when(job.finished_at, now))
+    yield from _given("Timeout", None if job.timeout_ms is None else rough_duration_text(job.timeout_ms))
+    yield from _given("Backoff", None if job.backoff is None else json.dumps(job_shape(job)["backoff"]))
+    yield "Folder", safe(job.cwd or "/")
+    for name, value in job.env_map.items():
+        yield "Variable", safe(f"{name}={value}")
+    yield from _given("Tags", ", ".join(job.tag_list))
+    yield from _given("Worker", job.worker_id)
+
+
+def _given(name: str, value: object) -> "Iterator[tuple[str, str]]":
+    if value:
+        yield name, safe(str(value))

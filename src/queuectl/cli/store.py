@@ -1,0 +1,43 @@
+"""How commands reach the store: which one, as whom, and how they find a job by what a person calls it."""
+
+import os
+
+from queuectl.actions.connect import Target, connect, locate
+from queuectl.errors import NotFound
+from queuectl.store import jobs
+from queuectl.system.host import host_name, user_at_host
+from queuectl.system.liveness import Pulse, pulse_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.cli.parser import Args
+    from queuectl.model.job import Job
+    from queuectl.store.database import Database, Tx
+    from queuectl.store.workers import Worker
+
+__all__ = ["connect", "find_job", "is_living", "open_store", "target_of", "who"]
+
+who = user_at_host
+
+
+def target_of(args: "Args") -> Target:
+    """Return the store a command line means."""
+    return locate(args.db, os.environ)
+
+
+def open_store(args: "Args") -> "Database":
+    """Open the store a command line means."""
+    return connect(target_of(args))
+
+
+def find_job(tx: "Tx", job_id: str) -> "Job":
+    """Return the job a person names, or raise."""
+    job = jobs.find(tx, job_id)
+    if job is None:
+        raise NotFound(f"no job {job_id!r}", hint="list them with: queuectl list")
+    return job
+
+
+def is_living(worker: "Worker") -> bool:
+    """Whether a worker lives, as far as this host can tell; one on another host is believed."""
+    return pulse_of(worker.lock_path, worker.host, host_name()) is not Pulse.DEAD

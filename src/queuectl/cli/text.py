@@ -1,0 +1,103 @@
+"""Text for people: tables, colours, ages. Rich is imported only when something is drawn on a terminal."""
+
+import json
+import sys
+
+from queuectl.model.states import State
+from queuectl.model.units import local_text, rough_duration_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+COLOURS = {
+    State.PENDING: "bright_blue",
+    State.SCHEDULED: "magenta",
+    State.BLOCKED: "yellow",
+    State.PROCESSING: "blue",
+    State.COMPLETED: "green",
+    State.FAILED: "yellow",
+    State.DEAD: "red",
+    State.CANCELLED: "bright_black",
+}
+
+
+def print_json(shape: object) -> None:
+    """Print one object on one line."""
+    print(json.dumps(shape, ensure_ascii=False))
+
+
+def safe(text: str) -> str:
+    """Show control characters instead of obeying them: a command or name may hold terminal sequences."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def short(text: str, width: int) -> str:
+    """Cut text to a width, with a mark that something is missing."""
+    shown = safe(text)
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+
+
+def age(then_ms: int | None, now_ms: int) -> str:
+    """Say how long ago something was, or how soon it will be."""
+    if then_ms is None:
+        return "-"
+    if then_ms > now_ms:
+        return f"in {rough_duration_text(then_ms - now_ms)}"
+    return f"{rough_duration_text(now_ms - then_ms)} ago"
+
+
+def when(ms: int | None, now_ms: int) -> str:
+    """Say when something was or will be, in local time and relative to now."""
+    return "-" if ms is None else f"{local_text(ms)} ({age(ms, now_ms)})"
+
+
+def table(headers: "Sequence[str]", rows: "Iterable[Sequence[str]]", *, right: "Sequence[str]" = ()) -> None:
+    """Print a table: drawn on a terminal, aligned plain text in a pipe. The last column takes what room is left."""
+    listed = [[*row] for row in rows]
+    if sys.stdout.isatty():
+        _draw(headers, listed, right)
+        return
+    widths = [max(len(cell) for cell in column) for column in zip(headers, *listed, strict=True)]
+    for row in (headers, *listed):
+        cells = (
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for cell, width, name in zip(row, widths, headers, strict=True)
+        )
+        print("  ".join(cells).rstrip())
+
+
+def facts(pairs: "Iterable[tuple[str, str]]") -> None:
+    """Print named facts, one a line."""
+    for name, value in pairs:
+        print(f"{name + ':':<13} {value}")
+
+
+def note(text: str) -> None:
+    """Say something that is not data."""
+    print(text, file=sys.stderr)
+
+
+def _draw(headers: "Sequence[str]", rows: list[list[str]], right: "Sequence[str]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, header_style="bold", pad_edge=False)
+    for name in headers:
+        last = name == headers[-1]
+        drawn.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis",
+                         ratio=1 if last else None)  # fmt: skip
+    for row in rows:
+        drawn.add_row(*(Text(cell, style=_style(cell)) for cell in row))
+    Console(highlight=False).print(drawn)
+
+
+def _style(cell: str) -> str:
+    return COLOURS.get(State(cell), "") if cell in list(State) else ""
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii") if char not in "\n\t" else {"\n": "\\n", "\t": "\\t"}[char]

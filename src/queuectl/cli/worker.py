@@ -1,0 +1,247 @@
+"""Start, stop and list workers. A supervisor keeps them: it replaces one that dies and stops them in order."""
+
+import os
+import sys
+import time
+
+from queuectl.actions import control
+from queuectl.cli.parser import add_verbs
+from queuectl.cli.store import is_living, open_store, target_of, who
+from queuectl.cli.text import age, note, print_json, table
+from queuectl.errors import BadInput, WaitTimedOut
+from queuectl.model.shapes import time_shape
+from queuectl.model.spec import check_name
+from queuectl.model.units import DURATION_HELP, duration_ms
+from queuectl.store import workers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from queuectl.cli.parser import Args, Parser
+    from queuectl.runtime.supervisor import Plan, Started
+    from queuectl.store.database import Database, Tx
+    from queuectl.store.workers import Worker
+
+MAX_WORKERS = 1000
+MAX_SLOTS = 10_000
+ALL_LIMIT = 200
+POLL_S = 0.05
+SAY_EVERY_S = 5.0
+EXAMPLES = """\
+  queuectl worker start                      one worker in the foreground; Ctrl-C stops it
+  queuectl worker start -n 4 -d              four workers in the background
+  queuectl worker start -j 20 --queue mail   twenty commands at once, of queue mail alone
+  queuectl worker start --until-idle         leave when nothing is left to do
+  queuectl worker list
+  queuectl worker stop
+"""
+_START_EXAMPLES = """\
+  queuectl worker start -n 4 -d
+  queuectl worker start -j 20 --queue mail --queue default
+  queuectl worker start --until-idle
+  queuectl worker start --log-format json
+"""
+
+
+def add_arguments(parser: "Parser", defaults: "Mapping[str, object]") -> None:
+    """Declare the verbs and their arguments; without a verb, one worker is started."""
+    verbs = add_verbs(
+        parser,
+        defaults,
+        {
+            "start": ("start workers; in the foreground unless -d is given", _START_EXAMPLES, run_start),
+            "stop": (
+                "stop all workers on every host when their jobs end",
+                "  queuectl worker stop\n  queuectl worker stop --now",
+                run_stop,
+            ),
+            "list": ("list the living workers", "  queuectl worker list --json", run_list),
+        },
+        default="start",
+    )
+    for start in (parser, verbs["start"]):
+        start.add_argument("-n", "--count", metavar="N", default="1", help="worker processes (default: 1)")
+        start.add_argument("-j", "--concurrency", metavar="M",
+                           help="commands each runs at once (default: setting max_concurrent_jobs)")  # fmt: skip
+        start.add_argument("--queue", action="append", metavar="Q", help="only this queue; may be repeated")
+        start.add_argument("-d", "--detach", action="store_true", help="run in the background")
+        start.add_argument("--until-idle", action="store_true", help="leave when nothing is left to do")
+        start.add_argument("--log-format", choices=("text", "json"), default="text", help="how log lines look")
+    verbs["stop"].add_argument("--now", action="store_true", help="stop the running commands and hand their jobs back")
+    verbs["stop"].add_argument("--timeout", metavar="DURATION", help=f"wait at most so long: {DURATION_HELP}")
+    verbs["list"].add_argument("--all", action="store_true", help="supervisors and ended workers, too")
+
+
+def run_start(args: "Args") -> int:
+    """Start workers and, unless detached, stay with them."""
+    count = _number("--count", args.count, MAX_WORKERS)
+    slots = None if args.concurrency is None else _number("--concurrency", args.concurrency, MAX_SLOTS)
+    queues = None if args.queue is None else tuple(dict.fromkeys(check_name("queue", name) for name in args.queue))
+    target = target_of(args)
+    if target.sqlite_path is not None:
+        target.home.make()
+        target.home.refuse_network_disk()
+    slots = slots or _default_slots(args)
+    from queuectl.runtime.supervisor import Plan, start_detached
+
+    plan = Plan(
+        count=count,
+        slots=slots,
+        queues=queues,
+        until_idle=args.until_idle,
+        log_form=args.log_format,
+        log_to_file=args.detach,
+    )
+    if not args.detach:
+        return _stay(args, plan)
+    words = start_detached(target, plan)
+    if args.json:
+        print_json(words)
+    else:
+        print(f"{count} workers running in the background (supervisor pid {words['pid']})")
+        note(f"log: {target.home.worker_log}; stop them with: queuectl worker stop")
+    return 0
+
+
+def run_stop(args: "Args") -> int:
+    """Tell the workers that live now to stop, wait for them, and say what is waited for."""
+    timeout_s = None if args.timeout is None else duration_ms(args.timeout) / 1000
+    database = open_store(args)
+    living = _living(database)
+    told = [worker.id for worker in living]
+    if told:
+        control.stop_workers(database, told, stop=workers.NOW if args.now else workers.DRAIN, who=who())
+    remaining = _wait_for_end(database, told, timeout_s)
+    stopped = sum(worker.kind == workers.WORKER for worker in living) - len(remaining)
+    if args.json:
+        print_json({"stopped": stopped, "remaining": remaining})
+    elif not told:
+        print("no worker is running")
+    else:
+        print(f"{stopped} workers stopped")
+    if remaining:
+        raise WaitTimedOut(
+            f"{len(remaining)} workers are still running jobs",
+            hint="stop them with: queuectl worker stop --now",
+        )
+    return 0
+
+
+def run_list(args: "Args") -> int:
+    """Print workers."""
+
+    def look(tx: "Tx") -> "tuple[list[Worker], dict[str, list[str]], int]":
+        rows = workers.newest(tx, ALL_LIMIT) if args.all else workers.live(tx)
+        return rows, workers.jobs_held(tx), tx.now
+
+    rows, held, now = open_store(args).read(look)
+    shown = rows if args.all else [row for row in rows if row.kind == workers.WORKER and is_living(row)]
+    if args.json:
+        for worker in shown:
+            print_json(worker_shape(worker, held))
+    elif shown:
+        print_workers(shown, held, now, with_kind=args.all)
+    else:
+        note("no worker is running; start one: queuectl worker start -d")
+    return 0
+
+
+def worker_shape(worker: "Worker", held: dict[str, list[str]]) -> dict[str, object]:
+    """Return a worker as JSON."""
+    return {
+        "id": worker.id,
+        "kind": worker.kind,
+        "state": _state(worker),
+        "pid": worker.pid,
+        "host": worker.host,
+        "queues": worker.queue_list,
+        "slots": worker.slots,
+        "jobs": held.get(worker.id, []),
+        "heartbeat_at": time_shape(worker.beat_at),
+        "started_at": time_shape(worker.started_at),
+        "stopping": worker.stop,
+        "version": worker.version,
+    }
+
+
+def print_workers(rows: "Sequence[Worker]", held: dict[str, list[str]], now: int, *, with_kind: bool = False) -> None:
+    """Print workers as a table."""
+    headers = ["WORKER", "PID", "HOST", "QUEUES", "SLOTS", "JOBS", "HEARTBEAT"]
+    if with_kind:
+        headers[1:1] = ["KIND", "STATE"]
+    table(headers, [_cells(worker, held, now, with_kind) for worker in rows], right=("PID", "SLOTS"))
+
+
+def _cells(worker: "Worker", held: dict[str, list[str]], now: int, with_kind: bool) -> list[str]:
+    jobs = held.get(worker.id, [])
+    shown = " ".join(jobs[:8]) + (f" and {len(jobs) - 8} more" if len(jobs) > 8 else "")
+    cells = [
+        worker.id[:6],
+        str(worker.pid),
+        worker.host,
+        ",".join(worker.queue_list or ["all"]),
+        str(worker.slots),
+    ]
+    if with_kind:
+        cells[1:1] = [worker.kind, _state(worker)]
+    return [*cells, shown or "-", age(worker.beat_at, now)]
+
+
+def _state(worker: "Worker") -> str:
+    if worker.state == workers.LIVE and not is_living(worker):
+        return workers.LOST
+    return worker.state
+
+
+def _stay(args: "Args", plan: "Plan") -> int:
+    """Run the supervisor in this process."""
+    from queuectl.runtime.log import Log
+    from queuectl.runtime.supervisor import Supervisor
+
+    def ready(started: "list[Started]") -> None:
+        if args.json:
+            print_json({"pid": os.getpid(), "workers": [{"id": one.worker_id, "pid": one.pid} for one in started]})
+            sys.stdout.flush()
+        elif started:
+            log.info(
+                "ready",
+                f"{len(started)} workers running in the foreground; Ctrl-C stops them when their jobs end",
+            )
+
+    log = Log("supervisor", form=plan.log_form, file=None)
+    supervisor = Supervisor(target_of(args), plan, log, ready)
+    supervisor.run()
+    return 1 if supervisor.has_failed else 0
+
+
+def _default_slots(args: "Args") -> int:
+    from queuectl.actions.connect import settings_of
+
+    return open_store(args).read(lambda tx: settings_of(tx, os.environ)).max_concurrent_jobs
+
+
+def _living(database: "Database") -> "list[Worker]":
+    return [worker for worker in database.read(workers.live) if is_living(worker)]
+
+
+def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float | None) -> list[str]:
+    """Wait until those told have ended; return the workers that have not within the time."""
+    begun = said = time.monotonic()
+    while True:
+        remaining = [worker for worker in _living(database) if worker.id in told]
+        now = time.monotonic()
+        if not remaining or (timeout_s is not None and now - begun >= timeout_s):
+            return [worker.id for worker in remaining if worker.kind == workers.WORKER]
+        if now - said >= SAY_EVERY_S:
+            said = now
+            held = database.read(workers.jobs_held)
+            running = [job for worker in remaining for job in held.get(worker.id, [])]
+            note(f"waiting for jobs {' '.join(running[:10]) or '-'} to end; stop them with: queuectl worker stop --now")
+        time.sleep(POLL_S)
+
+
+def _number(flag: str, text: str, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= high):
+        raise BadInput(f"bad {flag} {text!r}", hint=f"give a whole number from 1 to {high}")
+    return int(text)
