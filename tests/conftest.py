@@ -8,7 +8,10 @@ from typing import Protocol
 
 import pytest
 
+from queuectl.actions.connect import Target, connect, locate
+from queuectl.store.database import Database
 from tests import postgres
+from tests.program import Cli, running_cli
 
 SERVER = postgres.Server()
 
@@ -69,3 +72,27 @@ def _server_url() -> str:
         return SERVER.url()
     except Exception as error:  # noqa: BLE001 - whatever the reason, half the tests cannot run: never a skip
         pytest.exit(f"PostgreSQL did not start, so the tests cannot run: {error!r}", returncode=1)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def target(request: pytest.FixtureRequest, sqlite_home: Path) -> Target:
+    """An empty store of each kind, with a home of its own; nothing is set up in it yet."""
+    environ = {"QUEUECTL_HOME": str(sqlite_home)}
+    if request.param == "postgres":
+        environ["QUEUECTL_DATABASE_URL"] = request.getfixturevalue("postgres_url")
+    return locate(None, environ)
+
+
+@pytest.fixture
+def db(target: Target) -> Iterator[Database]:
+    """An open store of each kind."""
+    database = connect(target)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def cli(target: Target, tmp_path: Path) -> Iterator[Cli]:
+    """The program itself, pointed at an empty store of each kind; workers it started are ended with the test."""
+    with running_cli(target, tmp_path) as cli:
+        yield cli

@@ -1,0 +1,135 @@
+"""The program under test as its users meet it: real processes, real terminals' streams, one home each."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from queuectl.actions.connect import Target
+
+PROGRAM = str(Path(sys.executable).with_name("queuectl"))
+DEADLINE_S = 60.0
+Found = TypeVar("Found")
+
+
+class Cli:
+    """Runs `queuectl` against one store and keeps track of the processes it left running."""
+
+    def __init__(self, target: Target, folder: Path) -> None:
+        self.target = target
+        self.folder = folder
+        self._started: list[subprocess.Popen[str]] = []
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment the program gets: the store, and nothing of queuectl's from outside."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("QUEUECTL_")}
+        return {**clean, "QUEUECTL_HOME": self.target.home.root, "QUEUECTL_DATABASE_URL": self.target.url}
+
+    def run(
+        self, *words: str, stdin: str = "", env: Mapping[str, str] = {}, timeout: float = DEADLINE_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command line and return its exit code and streams, whatever they are."""
+        return subprocess.run(
+            [PROGRAM, *words],
+            input=stdin,
+            env={**self.environ, **env},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    def ok(self, *words: str, stdin: str = "", env: Mapping[str, str] = {}) -> str:
+        """Run a command line that must succeed and return what it printed."""
+        done = self.run(*words, stdin=stdin, env=env)
+        assert done.returncode == 0, f"{words} -> {done.returncode}: {done.stderr}"
+        return done.stdout
+
+    def json(self, *words: str) -> list[dict[str, object]]:
+        """Run a command line with --json and return its objects."""
+        return [json.loads(line) for line in self.ok(*words, "--json").splitlines()]
+
+    def enqueue(self, *words: str) -> str:
+        """Add a job and return its id."""
+        return self.ok("enqueue", *words).strip()
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        """Start a command that stays in the foreground, such as `worker start`; ended with the test at the latest."""
+        process = subprocess.Popen(
+            [PROGRAM, *words], env=self.environ, cwd=self.folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._started.append(process)
+        return process
+
+    def job(self, job_id: str) -> dict[str, object]:
+        """Return a job with its runs."""
+        return self.json("show", job_id)[0]
+
+    def wait_for_state(self, job_id: str, *states: str) -> dict[str, object]:
+        """Wait until a job is in one of the states and return it."""
+        return wait_for(lambda: job if (job := self.job(job_id))["state"] in states else None, f"{job_id} {states}")
+
+    def drain(self, *words: str) -> None:
+        """Run workers until nothing is left to do."""
+        self.ok("worker", "start", "--until-idle", *words)
+
+    def clean_up(self) -> None:
+        """End what is left of this test's own processes."""
+        for process in self._started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGTERM)
+        self.run("worker", "stop", "--now", "--timeout", "20")
+        for process in self._started:
+            try:
+                process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+
+@contextmanager
+def running_cli(target: Target, folder: Path) -> Iterator[Cli]:
+    """Give a program and end its processes afterwards."""
+    cli = Cli(target, folder)
+    try:
+        yield cli
+    finally:
+        cli.clean_up()
+
+
+def wait_for(look: Callable[[], Found | None], what: str, deadline_s: float = DEADLINE_S) -> Found:
+    """Look again and again until something is found; fail loudly when the deadline passes."""
+    until = time.monotonic() + deadline_s
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < until, f"not within {deadline_s} s: {what}"
+        time.sleep(0.02)
+
+
+def pids_with(variable: str, value: str) -> list[int]:
+    """Return the living processes whose environment holds NAME=value."""
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if name.isdigit() and f"{variable}={value}".encode() in file.read().split(b"\0"):
+                    found.append(int(name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def lines_of(path: Path) -> Sequence[str]:
+    """Return the lines of a file that commands append to; none when it is not there yet."""
+    return path.read_text().splitlines() if path.exists() else []
