@@ -1,7 +1,7 @@
 # Everything a person needs to work on queuectl. A fresh machine needs git, make and Python 3.11+ with venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check bench-quick clean
+.PHONY: help setup demo test check docs bench-quick clean
 
 # PYTHON=/path/to/python3.13 picks the interpreter; otherwise the first of these that is new enough.
 PYTHON ?=
@@ -9,7 +9,7 @@ PYTHONS := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11)
 
 PY  := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
-CHECKED := $(wildcard src tests benchmarks examples)
+CHECKED := $(wildcard src tests benchmarks examples docs)
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,12 +30,15 @@ check: .venv/.dev ## Check format, lint, types and architecture
 	@$(PY) -m mypy $(CHECKED)
 	@$(PY) -m pytest -q tests/test_architecture.py
 
+docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
+	@$(PY) docs/generate.py
+
 bench-quick: .venv/.dev ## Measure the main figures side by side (under 2 minutes)
 	@$(PY) -m benchmarks.quick
 
 clean: ## Remove .venv and everything generated
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Two stamps, so that the demo need not wait for tools it does not use.
 .venv/.installed: pyproject.toml

@@ -43,7 +43,7 @@ class UnknownName(BadInput):
 
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         if near:
-            return cls(f"unknown {what} {name!r}; did you mean {near[0]!r}?", hint=hint)
+            return cls(f"unknown {what} {name!r}; did you mean {str(near[0])!r}?", hint=hint)
         return cls(f"unknown {what} {name!r}", hint=hint or f"known: {', '.join(known)}")
 
 

@@ -1,14 +1,16 @@
 """Connect: which store a command means, and opening it, set up and of the right version."""
 
 import os
+from functools import partial
 
 from queuectl.errors import BadInput, StoreUnreachable
+from queuectl.model.urls import without_password
 from queuectl.model.value import Value
 from queuectl.settings import Settings, resolve
 from queuectl.store import config, migrate
 from queuectl.store.database import Database
 from queuectl.system import wake
-from queuectl.system.home import Home, setup_lock
+from queuectl.system.home import Home, create_private, remove_logs, setup_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,30 +50,27 @@ def locate(flag: str | None, environ: "Mapping[str, str]") -> Target:
                 hint=f"put the URL into {URL_VARIABLE}, or the password into PGPASSFILE",
             )
         return Target(url=url, home=home, sqlite_path=None)
-    raise BadInput(f"bad database URL {url.partition('@')[0]!r}", hint=_URL_HINT)
+    raise BadInput(f"bad database URL {without_password(url)!r}", hint=_URL_HINT)
 
 
 def connect(target: Target, *, is_durable: bool = True) -> Database:
     """Open a store, setting it up when it is new; `is_durable` False is for a worker's claims and settles alone."""
     if target.sqlite_path is not None:
         return _connect_sqlite(target, target.sqlite_path, is_durable=is_durable)
-    database, dialect = _open_postgres(target)
-    found = database.read(lambda tx: tx.dialect.schema_version())
-    if found == 0:
-        migrate.set_up_postgres(dialect, database)
-    elif found != migrate.LATEST:
-        migrate.check(found)
-    return database
+    return _connect_postgres(target)
 
 
 def migrate_store(target: Target) -> tuple[int, int]:
     """Bring a store to the schema of this program; return the versions before and after."""
+    from contextlib import closing
+
     if target.sqlite_path is None:
-        database, dialect = _open_postgres(target)
-        return migrate.set_up_postgres(dialect, database), migrate.LATEST
+        database, postgres = _open_postgres(target)
+        with closing(database):
+            return migrate.set_up_postgres(postgres, database), migrate.LATEST
     target.home.make()
     database, sqlite = _open_sqlite(target, target.sqlite_path, is_durable=True)
-    with setup_lock(target.home):
+    with closing(database), setup_lock(target.home):
         return migrate.set_up_sqlite(sqlite, database), migrate.LATEST
 
 
@@ -83,14 +82,31 @@ def settings_of(tx: "Tx", environ: "Mapping[str, str]") -> Settings:
 def _connect_sqlite(target: Target, path: str, *, is_durable: bool) -> Database:
     is_new = not os.path.exists(path)
     if is_new:
+        if target.home.database != path and not os.path.isdir(os.path.dirname(path)):
+            folder = os.path.dirname(path)
+            raise StoreUnreachable(f"no folder {folder} for the database", hint=f"create it: mkdir -p {folder}")
         target.home.make()
         target.home.refuse_network_disk()
+        create_private(path)
     database, dialect = _open_sqlite(target, path, is_durable=is_durable)
     if is_new or database.read(lambda tx: tx.dialect.schema_version()) != migrate.LATEST:
         target.home.make()
         with setup_lock(target.home):
             migrate.set_up_sqlite(dialect, database)
-        os.chmod(path, 0o600)
+    return database
+
+
+def _connect_postgres(target: Target) -> Database:
+    database, dialect = _open_postgres(target)
+    try:
+        found = database.read(lambda tx: tx.dialect.schema_version())
+        if found == 0:
+            migrate.set_up_postgres(dialect, database)
+        elif found != migrate.LATEST:
+            migrate.check(found)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
@@ -98,7 +114,7 @@ def _open_sqlite(target: Target, path: str, *, is_durable: bool) -> "tuple[Datab
     from queuectl.store.sqlite import SqliteDialect
 
     dialect = SqliteDialect(path, is_durable=is_durable)
-    return Database(dialect, lambda: wake.touch(target.home)), dialect
+    return Database(dialect, lambda: wake.touch(target.home), partial(remove_logs, target.home)), dialect
 
 
 def _open_postgres(target: Target) -> "tuple[Database, PostgresDialect]":
@@ -110,7 +126,7 @@ def _open_postgres(target: Target) -> "tuple[Database, PostgresDialect]":
         ) from None
     target.home.make()
     dialect = PostgresDialect(target.url)
-    return Database(dialect, lambda: None), dialect
+    return Database(dialect, lambda: None, partial(remove_logs, target.home)), dialect
 
 
 def _home_beside(path: str) -> Home:
@@ -120,5 +136,4 @@ def _home_beside(path: str) -> Home:
 
 
 def _has_password(url: str) -> bool:
-    user = url.split("//", 1)[1].partition("/")[0].rpartition("@")[0]
-    return (":" in user and not user.endswith(":")) or "password=" in url
+    return without_password(url) != url

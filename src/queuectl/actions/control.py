@@ -163,13 +163,15 @@ def _act(
     """Find jobs by id and act on each, all or none."""
 
     def work(tx: "Tx") -> list[Done]:
-        done = []
+        # All are looked up before any is touched: a job may be named twice, by id, number and `last`.
+        named: dict[int, Job] = {}
         for job_id in dict.fromkeys(ids):
             found = jobs.find(tx, job_id)
             job = found and jobs.get_for_update(tx, found.seq)
             if job is None:
                 raise NotFound(f"no job {job_id!r}", hint="list them with: queuectl list")
-            done.append(Done(job=job, note=act(tx, job)))
+            named[job.seq] = job
+        done = [Done(job=job, note=act(tx, job)) for job in named.values()]
         audit.record(tx, who, action, ",".join(ids)[:1000], len(done))
         return done
 

@@ -1,12 +1,15 @@
 """Rescue: taking jobs back from workers of this host that died without a word."""
 
+import os
 from functools import partial
 
+from queuectl.actions.connect import settings_of
 from queuectl.actions.settle import settle
 from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.system import host, process
+from queuectl.system.home import log_path, remove_file, script_path
 from queuectl.system.liveness import Pulse, pulse_of
 
 TYPE_CHECKING = False
@@ -15,9 +18,10 @@ if TYPE_CHECKING:
 
     from queuectl.model.job import Claim
     from queuectl.store.database import Database, Tx
+    from queuectl.system.home import Home
 
 
-def rescue(database: "Database", environ: "Mapping[str, str]") -> list[str]:
+def rescue(database: "Database", home: "Home", environ: "Mapping[str, str]") -> list[str]:
     """Give up the dead workers of this host, end what is left of their commands, and free their jobs.
 
     Returns a note per job. A worker is dead when its lock can be taken; those elsewhere are left alone. The sweep goes
@@ -26,11 +30,14 @@ def rescue(database: "Database", environ: "Mapping[str, str]") -> list[str]:
     here = host.host_name()
     for worker in dead_here(database):
         database.write(partial(_give_up, worker))
+        remove_file(worker.lock_path)
     notes: list[str] = []
+    tail_bytes = database.read(lambda tx: settings_of(tx, environ)).output_tail_bytes
     for claim, where in database.read(claims.without_worker):
         if where == here:
             process.kill_marked(f"{claim.job.worker_id}:{claim.job.seq}:{claim.job.run}")
-            notes.append(database.write(partial(_free, claim, here, environ)))
+            remove_file(script_path(home, claim.job.seq, claim.job.run))
+            notes.append(database.write(partial(_free, claim, _what_is_left(home, claim, tail_bytes), here, environ)))
     return notes
 
 
@@ -44,8 +51,22 @@ def _give_up(worker: workers.Worker, tx: "Tx") -> None:
     workers.end(tx, worker.id, workers.LOST)
 
 
-def _free(claim: "Claim", where: str, environ: "Mapping[str, str]", tx: "Tx") -> str:
-    job = settle(tx, claim, Report(outcome=Outcome.lost()), where, environ)
+def _what_is_left(home: "Home", claim: "Claim", tail_bytes: int) -> Report:
+    """Return the report of a run that nobody saw end: its outcome, and what it had printed into its file."""
+    path = log_path(home, claim.job.seq, claim.job.run)
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - tail_bytes))
+            tail = file.read()
+    except OSError:
+        return Report(outcome=Outcome.lost())
+    name = os.path.relpath(path, home.logs)
+    return Report(outcome=Outcome.lost(), output_bytes=size, output_file=name, output_tail=tail)
+
+
+def _free(claim: "Claim", report: Report, where: str, environ: "Mapping[str, str]", tx: "Tx") -> str:
+    job = settle(tx, claim, report, where, environ)
     if job is None:
         return f"job {claim.job.id} run {claim.job.run}: was settled meanwhile"
     tx.wake()

@@ -34,8 +34,11 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
 
 
 def _given_ids(specs: "Sequence[JobSpec]") -> list[str]:
-    given = [spec.given_id for spec in specs if spec.given_id is not None]
-    if len(set(given)) != len(given):
-        twice = next(name for name in given if given.count(name) > 1)
-        raise BadInput(f"id {twice!r} is given twice", hint="give each job its own id; nothing was added")
-    return given
+    """Return the ids people gave, each once, or raise."""
+    given: dict[str, None] = {}
+    for spec in specs:
+        if spec.given_id in given:
+            raise BadInput(f"id {spec.given_id!r} is given twice", hint="give each job its own id; nothing was added")
+        if spec.given_id is not None:
+            given[spec.given_id] = None
+    return list(given)

@@ -29,11 +29,10 @@ An environment variable such as QUEUECTL_MAX_RETRIES=5 overrides what is stored.
 """
 
 
-def add_arguments(parser: "Parser", defaults: "Mapping[str, object]") -> None:
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the verbs and their arguments."""
     verbs = add_verbs(
         parser,
-        defaults,
         {
             "list": (
                 "show every setting: value, source, default and meaning",

@@ -4,12 +4,14 @@ from queuectl.actions import control
 from queuectl.cli import show
 from queuectl.cli.acts import add_ids, confirm, report
 from queuectl.cli.list import DEFAULT_LIMIT, add_filter, read_limit
-from queuectl.cli.parser import add_verbs
+from queuectl.cli.parser import STANDS, add_verbs
 from queuectl.cli.store import find_job, open_store, who
 from queuectl.cli.text import note, print_json, safe, when
 from queuectl.errors import BadInput, Refused
 from queuectl.model.shapes import job_shape
+from queuectl.model.spec import check_name
 from queuectl.model.states import State
+from queuectl.model.units import counted
 from queuectl.store import jobs
 
 TYPE_CHECKING = False
@@ -29,11 +31,10 @@ EXAMPLES = """\
 """
 
 
-def add_arguments(parser: "Parser", defaults: "Mapping[str, object]") -> None:
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the verbs and their arguments."""
     verbs = add_verbs(
         parser,
-        defaults,
         {
             "list": ("list dead jobs, newest first", "  queuectl dlq list --queue mail", run_list),
             "show": ("show one dead job and its runs", "  queuectl dlq show fail1", run_show),
@@ -50,15 +51,20 @@ def add_arguments(parser: "Parser", defaults: "Mapping[str, object]") -> None:
         },
         default="list",
     )
-    for verb in (parser, verbs["list"]):
-        add_filter(verb)
-        verb.add_argument("--limit", metavar="N", default=str(DEFAULT_LIMIT), help="at most so many (default: 50)")
+    _add_list_options(parser)
+    _add_list_options(verbs["list"], stands=True)
     verbs["show"].add_argument("id", metavar="ID", help="the job")
     for name in ("retry", "purge"):
         add_ids(verbs[name], nargs="*")
-        add_filter(verbs[name])
+        add_filter(verbs[name], default=STANDS)
         verbs[name].add_argument("--all", action="store_true", help="all dead jobs (that match)")
     verbs["purge"].add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _add_list_options(parser: "Parser", *, stands: bool = False) -> None:
+    add_filter(parser, default=STANDS if stands else None)
+    limit = STANDS if stands else str(DEFAULT_LIMIT)
+    parser.add_argument("--limit", metavar="N", default=limit, help="at most so many (default: 50)")
 
 
 def run_list(args: "Args") -> int:
@@ -107,12 +113,12 @@ def run_purge(args: "Args") -> int:
         _refuse_both(args)
         return report(args, control.purge_some_dead(database, args.ids, who=who()))
     count = database.read(lambda tx: jobs.count_matching(tx, _filter(args)))
-    confirm(f"removes {count} dead jobs for good", is_sure=args.yes or count == 0)
+    confirm(f"removes {counted(count, 'dead job')} for good", is_sure=args.yes or count == 0)
     return _say_count(args, control.purge_dead(database, _filter(args), who=who()), "purged")
 
 
 def _filter(args: "Args") -> jobs.Filter:
-    return jobs.Filter(states=(State.DEAD,), queue=args.queue, tag=args.tag)
+    return jobs.Filter(states=(State.DEAD,), queue=args.queue, tag=args.tag and check_name("tag", args.tag))
 
 
 def _refuse_both(args: "Args") -> None:
@@ -124,7 +130,7 @@ def _say_count(args: "Args", count: int, verb: str) -> int:
     if args.json:
         print_json({"count": count})
     else:
-        print(f"{count} jobs {verb}")
+        print(f"{counted(count, 'job')} {verb}")
     return 0
 
 

@@ -10,7 +10,7 @@ from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.job import JobSpec
 from queuectl.model.spec import check_command, looks_like_json, spec_from_fields, spec_from_json
-from queuectl.model.units import DURATION_HELP, TIME_HELP
+from queuectl.model.units import DURATION_HELP, TIME_HELP, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _tell(database: "Database", specs: list[JobSpec]) -> None:
         spec = specs[0]
         note(f"will run: {short(spec.command or ' '.join(spec.argv or ()), 100)}")
     else:
-        note(f"{len(specs)} jobs added")
+        note(f"{counted(len(specs), 'job')} added")
     for name in paused:
         note(f"warning: queue {name} is paused; resume it with: queuectl queue resume {name}")
     if not has_worker:

@@ -36,10 +36,10 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     parser.set_defaults(run=run)
 
 
-def add_filter(parser: "Parser") -> None:
+def add_filter(parser: "Parser", *, default: str | None = None) -> None:
     """Declare the arguments that choose among jobs."""
-    parser.add_argument("--queue", metavar="NAME", help="only this queue")
-    parser.add_argument("--tag", metavar="TAG", help="only jobs with this tag")
+    parser.add_argument("--queue", metavar="NAME", default=default, help="only this queue")
+    parser.add_argument("--tag", metavar="TAG", default=default, help="only jobs with this tag")
 
 
 def run(args: "Args") -> int:

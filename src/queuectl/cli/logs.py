@@ -10,6 +10,7 @@ from queuectl.cli.text import note, print_json
 from queuectl.errors import BadInput, NotFound
 from queuectl.store import attempts
 from queuectl.system.host import host_name
+from queuectl.system.output import NOT_WRITTEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def _output(attempt: "Attempt", job: "Job", home: "Home") -> "Iterator[bytes]":
         path = os.path.join(home.logs, attempt.output_file)
         if os.path.exists(path):
             yield from _file(path)
+            if attempt.output_tail.startswith(NOT_WRITTEN):
+                yield b"\n" + attempt.output_tail  # the disk was full: what came after is in the database alone
             return
         where = f"on {attempt.host}" if attempt.host != host_name() else "gone"
         note(f"the whole output ({attempt.output_bytes} bytes) is {where}; this is its end")

@@ -1,10 +1,11 @@
 """The entry point: finds the command, imports its module alone, and turns errors into text and exit codes."""
 
+import errno
 import os
 import sys
 
 from queuectl import __version__
-from queuectl.errors import QueuectlError, UnknownName
+from queuectl.errors import BadInput, QueuectlError, UnknownName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def main(argv: "Sequence[str]") -> int:
     except Exception as error:
         if os.environ.get("QUEUECTL_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            print(f"queuectl: cannot write the output: {error.strerror}", file=sys.stderr)
+            return 1
         kind = type(error).__name__
         print(f"queuectl: internal error: {kind}: {error}", file=sys.stderr)
         print("  please report it; QUEUECTL_DEBUG=1 shows where it happened", file=sys.stderr)
@@ -89,7 +93,9 @@ def _dispatch(argv: list[str]) -> int:
             return 0
         if word == "--json":
             defaults["json"] = True
-        elif word == "--db" and argv:
+        elif word == "--db":
+            if not argv:
+                raise BadInput("--db needs a URL", hint="see: queuectl --help")
             defaults["db"] = argv.pop(0)
         elif word.startswith("--db="):
             defaults["db"] = word.removeprefix("--db=")
@@ -103,11 +109,11 @@ def _dispatch(argv: list[str]) -> int:
         return _dispatch([*argv[:1], "--help"])
     if name not in COMMANDS:
         raise UnknownName.among("command", name, [*COMMANDS, *ALIASES], hint="see: queuectl --help")
-    import importlib
+    from importlib import import_module
 
     from queuectl.cli.parser import parse
 
-    module = importlib.import_module(f"queuectl.cli.{COMMANDS[name][0]}")
+    module = import_module(f"queuectl.cli.{COMMANDS[name][0]}")
     args = parse(name, module, argv, defaults)
     return int(args.run(args))
 

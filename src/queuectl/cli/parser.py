@@ -1,8 +1,10 @@
 """Argument parsing shared by all commands: argparse, with our own errors and the options every command has."""
 
 import argparse
+import os
+import re
 
-from queuectl.errors import BadInput
+from queuectl.errors import BadInput, UnknownName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +13,10 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     Run = Callable[["Args"], int]
+
+# The default of a verb's option that its group has, too: `worker -n 3 start` keeps the 3 that was read before the verb.
+STANDS = argparse.SUPPRESS
+_COMMON_STANDS = {"db": STANDS, "json": STANDS}
 
 
 class Args(argparse.Namespace):
@@ -27,9 +33,27 @@ class Args(argparse.Namespace):
 class Parser(argparse.ArgumentParser):
     """argparse, but an error is ours: one line that says what to do, exit code 2."""
 
+    takes_words = False
+    verbs: "Sequence[str]" = ()
+
     def error(self, message: str) -> "NoReturn":
-        """Raise instead of printing the usage and leaving."""
-        raise BadInput(message, hint=f"see: {self.prog} --help")
+        """Raise instead of printing the usage and leaving; a name that does not exist gets the nearest that does."""
+        hint = f"see: {self.prog} --help"
+        if found := re.match(r"argument VERB: invalid choice: '(.*?)'", message):
+            raise UnknownName.among("verb", found[1], list(self.verbs), hint=hint)
+        if message.startswith("unrecognized arguments: -"):
+            if self.takes_words:
+                hint = f"to hand it to a program write -- before that: {self.prog} -- ls -la"
+            word = message.split()[2].partition("=")[0]
+            raise UnknownName.among("option", word, list(self._option_string_actions), hint=hint)
+        raise BadInput(message, hint=hint)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """argparse's, told its width: else it imports shutil, and that all compression, for each argument declared."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=_width())
 
 
 def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Mapping[str, object]") -> Args:
@@ -37,7 +61,7 @@ def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Map
     head, has_words, words = _split(argv)
     parser = make_parser(name, module, defaults)
     args = Args(words=words, has_words=has_words)
-    if has_words and not getattr(module, "TAKES_WORDS", False):
+    if has_words and not parser.takes_words:
         raise BadInput("nothing may follow '--' here", hint=f"see: queuectl {name} --help")
     return parser.parse_args(head, args)
 
@@ -48,9 +72,10 @@ def make_parser(name: str, module: "ModuleType", defaults: "Mapping[str, object]
         prog=f"queuectl {name}",
         description=module.__doc__,
         epilog=_examples(module.EXAMPLES),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
+    parser.takes_words = getattr(module, "TAKES_WORDS", False)
     add_common(parser, defaults)
     module.add_arguments(parser, defaults)
     return parser
@@ -66,7 +91,6 @@ def add_common(parser: argparse.ArgumentParser, defaults: "Mapping[str, object]"
 
 def add_verbs(
     parser: Parser,
-    defaults: "Mapping[str, object]",
     verbs: "Mapping[str, tuple[str, str, Run]]",
     default: str,
 ) -> dict[str, Parser]:
@@ -79,13 +103,21 @@ def add_verbs(
             help=about,
             description=about,
             epilog=_examples(examples),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
             allow_abbrev=False,
         )
-        add_common(made[verb], defaults)
+        add_common(made[verb], _COMMON_STANDS)
         made[verb].set_defaults(run=run)
     parser.set_defaults(run=verbs[default][2])
+    parser.verbs = list(verbs)
     return made
+
+
+def _width() -> int:
+    try:
+        return min(120, os.get_terminal_size(1).columns - 2)
+    except OSError:
+        return 100
 
 
 def _examples(text: str) -> str:

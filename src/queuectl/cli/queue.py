@@ -24,11 +24,10 @@ EXAMPLES = """\
 """
 
 
-def add_arguments(parser: "Parser", defaults: "Mapping[str, object]") -> None:
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the verbs and their arguments."""
     verbs = add_verbs(
         parser,
-        defaults,
         {
             "list": ("list queues and what is in them", "  queuectl queue list", run_list),
             "pause": (

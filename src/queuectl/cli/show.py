@@ -1,4 +1,7 @@
-"""Show one job: its state, its runs, and why it waits."""
+"""Show one job: its state, its runs, and why it waits.
+
+MEMORY of a run is the peak the kernel accounted; it is never less than the size of the worker that started it.
+"""
 
 import json
 
@@ -57,6 +60,10 @@ def why_waiting(tx: "Tx", job: "Job") -> str | None:
         return "its next retry"
     if job.state is State.BLOCKED:
         return "being released"
+    if job.state is State.PROCESSING:
+        holder = workers.get(tx, job.worker_id or "")
+        if holder is None or holder.state != workers.LIVE or not is_living(holder):
+            return "a rescue: its worker is dead; queuectl worker start brings it back"
     if job.state is not State.PENDING:
         return None
     queue = queues.get(tx, job.queue)
@@ -73,23 +80,26 @@ def why_waiting(tx: "Tx", job: "Job") -> str | None:
 
 
 def print_runs(runs: "list[Attempt]", now: int) -> None:
-    """Print the runs of a job as a table."""
-    rows = (
-        (
+    """Print the runs of a job as a table; the host has a column when there was more than one."""
+    headers = ["RUN", "ATTEMPT", "OUTCOME", "EXIT", "STARTED", "TOOK", "CPU", "MEMORY", "OUTPUT"]
+    rows = [
+        [
             str(run.run),
             str(run.attempt),
             run.outcome.value if run.outcome else "running",
             "-" if run.exit_code is None else str(run.exit_code),
             local_text(run.started_at),
             rough_duration_text((run.finished_at or now) - run.started_at),
-            "-" if run.cpu_ms is None else f"{run.cpu_ms} ms",
+            "-" if run.cpu_ms is None else f"{run.cpu_ms}ms",
             "-" if run.peak_memory_bytes is None else rough_size_text(run.peak_memory_bytes),
             rough_size_text(run.output_bytes),
-            run.host,
-        )
+        ]
         for run in runs
-    )
-    table(("RUN", "ATTEMPT", "OUTCOME", "EXIT", "STARTED", "TOOK", "CPU", "MEMORY", "OUTPUT", "HOST"), rows)
+    ]
+    if len({run.host for run in runs}) > 1:
+        headers.append("HOST")
+        rows = [[*row, run.host] for row, run in zip(rows, runs, strict=True)]
+    table(headers, rows)
 
 
 def _facts(job: "Job", why: str | None, now: int) -> "Iterator[tuple[str, str]]":

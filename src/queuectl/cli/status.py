@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from queuectl.store.queues import Queue
     from queuectl.store.workers import Worker
 
+ALWAYS_SHOWN = frozenset({State.PENDING, State.PROCESSING, State.COMPLETED, State.FAILED, State.DEAD})
 EXAMPLES = """\
   queuectl status
   queuectl status --json
@@ -72,12 +73,16 @@ def run(args: "Args") -> int:
 
 
 def _print_counts(counts: dict[str, dict[State, int]], known: "list[Queue]", total: dict[State, int]) -> None:
-    headers = ("QUEUE", *(state.value.upper() for state in State))
+    """Print a row per queue; a state that is rare and that no job is in has no column."""
+    states = [state for state in State if state in ALWAYS_SHOWN or total[state]]
     rows = [
-        (f"{queue.name} (paused)" if queue.paused_at else queue.name,
-         *(str(counts.get(queue.name, {}).get(state, 0)) for state in State))
+        (
+            f"{queue.name} (paused)" if queue.paused_at else queue.name,
+            *(str(counts.get(queue.name, {}).get(state, 0)) for state in states),
+        )
         for queue in known
-    ]  # fmt: skip
+    ]
     if len(rows) > 1:
-        rows.append(("all", *(str(total[state]) for state in State)))
+        rows.append(("all", *(str(total[state]) for state in states)))
+    headers = ("QUEUE", *(state.value.upper() for state in states))
     table(headers, rows, right=headers[1:])

@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+GAP = 2  # between two columns of a drawn table
+LEAST_ROOM = 10
 COLOURS = {
     State.PENDING: "bright_blue",
     State.SCHEDULED: "magenta",
@@ -81,18 +83,25 @@ def note(text: str) -> None:
 
 
 def _draw(headers: "Sequence[str]", rows: list[list[str]], right: "Sequence[str]") -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(highlight=False)
+    widths = [max(map(cell_len, column)) for column in zip(headers, *rows, strict=True)]
+    room = console.width - sum(widths[:-1]) - GAP * (len(headers) - 1)
+    if room >= LEAST_ROOM:  # else Rich takes a little of every column, and ids and states are the first to go
+        widths[-1] = min(widths[-1], room)
     drawn = Table(box=None, header_style="bold", pad_edge=False)
-    for name in headers:
-        last = name == headers[-1]
-        drawn.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis",
-                         ratio=1 if last else None)  # fmt: skip
+    for name, width in zip(headers, widths, strict=True):
+        drawn.add_column(
+            name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis",
+            width=width if room >= LEAST_ROOM else None,
+        )  # fmt: skip
     for row in rows:
         drawn.add_row(*(Text(cell, style=_style(cell)) for cell in row))
-    Console(highlight=False).print(drawn)
+    console.print(drawn)
 
 
 def _style(cell: str) -> str:

@@ -5,13 +5,13 @@ import sys
 import time
 
 from queuectl.actions import control
-from queuectl.cli.parser import add_verbs
+from queuectl.cli.parser import STANDS, add_verbs
 from queuectl.cli.store import is_living, open_store, target_of, who
 from queuectl.cli.text import age, note, print_json, table
 from queuectl.errors import BadInput, WaitTimedOut
 from queuectl.model.shapes import time_shape
 from queuectl.model.spec import check_name
-from queuectl.model.units import DURATION_HELP, duration_ms
+from queuectl.model.units import DURATION_HELP, counted, duration_ms
 from queuectl.store import workers
 
 TYPE_CHECKING = False
@@ -44,11 +44,10 @@ _START_EXAMPLES = """\
 """
 
 
-def add_arguments(parser: "Parser", defaults: "Mapping[str, object]") -> None:
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the verbs and their arguments; without a verb, one worker is started."""
     verbs = add_verbs(
         parser,
-        defaults,
         {
             "start": ("start workers; in the foreground unless -d is given", _START_EXAMPLES, run_start),
             "stop": (
@@ -60,17 +59,23 @@ def add_arguments(parser: "Parser", defaults: "Mapping[str, object]") -> None:
         },
         default="start",
     )
-    for start in (parser, verbs["start"]):
-        start.add_argument("-n", "--count", metavar="N", default="1", help="worker processes (default: 1)")
-        start.add_argument("-j", "--concurrency", metavar="M",
-                           help="commands each runs at once (default: setting max_concurrent_jobs)")  # fmt: skip
-        start.add_argument("--queue", action="append", metavar="Q", help="only this queue; may be repeated")
-        start.add_argument("-d", "--detach", action="store_true", help="run in the background")
-        start.add_argument("--until-idle", action="store_true", help="leave when nothing is left to do")
-        start.add_argument("--log-format", choices=("text", "json"), default="text", help="how log lines look")
+    _add_start_options(parser)
+    _add_start_options(verbs["start"], stands=True)
     verbs["stop"].add_argument("--now", action="store_true", help="stop the running commands and hand their jobs back")
     verbs["stop"].add_argument("--timeout", metavar="DURATION", help=f"wait at most so long: {DURATION_HELP}")
     verbs["list"].add_argument("--all", action="store_true", help="supervisors and ended workers, too")
+
+
+def _add_start_options(parser: "Parser", *, stands: bool = False) -> None:
+    def add(*names: str, default: object = None, **words: object) -> None:
+        parser.add_argument(*names, default=STANDS if stands else default, **words)  # type: ignore[arg-type]
+
+    add("-n", "--count", metavar="N", default="1", help="worker processes (default: 1)")
+    add("-j", "--concurrency", metavar="M", help="commands each runs at once (default: setting max_concurrent_jobs)")
+    add("--queue", action="append", metavar="Q", help="only this queue; may be repeated")
+    add("-d", "--detach", action="store_true", default=False, help="run in the background")
+    add("--until-idle", action="store_true", default=False, help="leave when nothing is left to do")
+    add("--log-format", choices=("text", "json"), default="text", help="how log lines look")
 
 
 def run_start(args: "Args") -> int:
@@ -82,7 +87,8 @@ def run_start(args: "Args") -> int:
     if target.sqlite_path is not None:
         target.home.make()
         target.home.refuse_network_disk()
-    slots = slots or _default_slots(args)
+    default_slots = _default_slots(args)  # also when -j is given: settings that do not fit are refused here
+    slots = slots or default_slots
     from queuectl.runtime.supervisor import Plan, start_detached
 
     plan = Plan(
@@ -99,7 +105,7 @@ def run_start(args: "Args") -> int:
     if args.json:
         print_json(words)
     else:
-        print(f"{count} workers running in the background (supervisor pid {words['pid']})")
+        print(f"{counted(count, 'worker')} running in the background (supervisor pid {words['pid']})")
         note(f"log: {target.home.worker_log}; stop them with: queuectl worker stop")
     return 0
 
@@ -119,10 +125,10 @@ def run_stop(args: "Args") -> int:
     elif not told:
         print("no worker is running")
     else:
-        print(f"{stopped} workers stopped")
+        print(f"{counted(stopped, 'worker')} stopped")
     if remaining:
         raise WaitTimedOut(
-            f"{len(remaining)} workers are still running jobs",
+            f"{counted(len(remaining), 'worker')} still running jobs",
             hint="stop them with: queuectl worker stop --now",
         )
     return 0
@@ -206,7 +212,7 @@ def _stay(args: "Args", plan: "Plan") -> int:
         elif started:
             log.info(
                 "ready",
-                f"{len(started)} workers running in the foreground; Ctrl-C stops them when their jobs end",
+                f"{counted(len(started), 'worker')} running in the foreground; Ctrl-C stops when the jobs end",
             )
 
     log = Log("supervisor", form=plan.log_form, file=None)

@@ -1,7 +1,5 @@
 """The job: as it is asked for (JobSpec), as it stands in the store (Job), as a worker holds it (Claim)."""
 
-import json
-
 from queuectl.model.retry import Backoff
 from queuectl.model.states import State
 from queuectl.model.value import Value
@@ -9,6 +7,7 @@ from queuectl.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 DEFAULT_QUEUE = "default"
 
@@ -76,17 +75,17 @@ class Job(Value):
     @property
     def argv_list(self) -> list[str] | None:
         """The argument vector, or None for a shell line."""
-        return None if self.argv is None else json.loads(self.argv)
+        return None if self.argv is None else _loads(self.argv)
 
     @property
     def env_map(self) -> dict[str, str]:
         """The variables the job adds to its worker's."""
-        return json.loads(self.env) if self.env else {}
+        return _loads(self.env) if self.env else {}
 
     @property
     def tag_list(self) -> list[str]:
         """The tags, in the order given."""
-        return json.loads(self.tags) if self.tags else []
+        return _loads(self.tags) if self.tags else []
 
     @property
     def line(self) -> str:
@@ -99,7 +98,7 @@ class Job(Value):
 
     def own_backoff(self, default: Backoff) -> Backoff:
         """Return the backoff in force for this job: its own numbers over those of the settings."""
-        return default if self.backoff is None else default.replace(**json.loads(self.backoff))
+        return default if self.backoff is None else default.replace(**_loads(self.backoff))
 
 
 class Claim(Value):
@@ -111,3 +110,9 @@ class Claim(Value):
     def fence(self) -> "dict[str, int | str | None]":
         """The three values that every write of the holder names in its WHERE."""
         return {"seq": self.job.seq, "run": self.job.run, "worker_id": self.job.worker_id}
+
+
+def _loads(text: str) -> "Any":  # noqa: ANN401 - JSON is of any shape
+    import json  # a plain job has nothing to read this way
+
+    return json.loads(text)

@@ -6,7 +6,7 @@ import time
 from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
 from queuectl.system import process
-from queuectl.system.home import log_path
+from queuectl.system.home import log_path, remove_file, script_path
 from queuectl.system.output import Kept, Output
 
 TYPE_CHECKING = False
@@ -47,6 +47,7 @@ class Runner:
         self._mark = f"{claim.job.worker_id}:{claim.job.seq}:{claim.job.run}"
         self._pid = self._pidfd = -1
         self._is_watching_output = False
+        self._is_long = False
         self._script: str | None = None
         self._stop_reason: str | None = None
         self._kill_at = 0.0
@@ -69,8 +70,11 @@ class Runner:
         return time.monotonic() - self._started
 
     def stop(self, reason: str) -> None:
-        """Begin to end the whole tree; the first reason given decides the outcome."""
-        if self._stop_reason is not None or self.report is not None:
+        """Begin to end the whole tree; the first reason given decides the outcome.
+
+        A command that has ended by itself, though the loop has not seen it yet, keeps its own outcome.
+        """
+        if self._stop_reason is not None or self.report is not None or process.is_over(self._pid):
             return
         self._stop_reason = reason
         process.terminate(self._pid)
@@ -80,9 +84,11 @@ class Runner:
 
     def next_tick(self) -> float:
         """Return the monotonic time at which `tick` has something to do."""
-        times = [self._started + (PUMP_AFTER_S if not self._is_watching_output else FILE_AFTER_S)]
-        if self._is_watching_output and time.monotonic() >= times[0]:
-            times = []
+        times = []
+        if not self._is_watching_output:
+            times.append(self._started + PUMP_AFTER_S)
+        elif not self._is_long:
+            times.append(self._started + FILE_AFTER_S)
         if self._stop_reason is not None:
             times.append(self._scan_at)
         elif self._timeout_s:
@@ -97,6 +103,7 @@ class Runner:
             self._is_watching_output = True
             self._loop.watch(self._output.read_fd, self._on_output)
         if now >= self._started + FILE_AFTER_S:
+            self._is_long = True
             self._output.open_file()
         if self._stop_reason is not None:
             if now >= self._scan_at:
@@ -125,7 +132,7 @@ class Runner:
         if len(job.command) < FILE_COMMAND_BYTES // 4 or len(job.command.encode()) < FILE_COMMAND_BYTES:
             return [shell, "-c", job.command]
         # The kernel takes no argument of 128 KiB or more.
-        self._script = os.path.join(self._home.run, f"{job.seq}.{job.run}.sh")
+        self._script = script_path(self._home, job.seq, job.run)
         try:
             with open(self._script, "w", encoding="utf-8") as file:
                 file.write(job.command)
@@ -175,7 +182,7 @@ class Runner:
 
     def _finish(self, outcome: Outcome, ended: process.Ended | None, kept: Kept) -> None:
         if self._script is not None:
-            os.unlink(self._script)
+            remove_file(self._script)
         self.report = Report(
             outcome=outcome,
             cpu_ms=ended.cpu_ms if ended else None,

@@ -7,7 +7,8 @@ import time
 
 from queuectl.actions.connect import HOME_VARIABLE, URL_VARIABLE, Target, connect, locate, settings_of
 from queuectl.actions.rescue import rescue
-from queuectl.errors import StoreError
+from queuectl.errors import QueuectlError, StoreError
+from queuectl.model.units import counted
 from queuectl.model.value import Value
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.heartbeat import Heartbeat
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 WORKER_CODE = "from queuectl.runtime.worker import main; main()"
 SUPERVISOR_CODE = "from queuectl.runtime.supervisor import main; main()"
 UPKEEP_EVERY_S = 1.0
+RESCUE_EVERY_S = 2.0
 CHECKPOINT_BYTES = 4 << 20
 RESTART_LOG_BYTES = 32 << 20
 QUICK_DEATH_S = 5.0
@@ -84,6 +86,7 @@ class Supervisor:
         self._quick_deaths = 0
         self._stop = ""
         self._next_upkeep = 0.0
+        self._next_rescue = 0.0
         self.has_failed = False
 
     def run(self) -> None:
@@ -91,11 +94,11 @@ class Supervisor:
         signals = SignalPipe(STOP_SIGNALS)
         self._loop.watch(signals.fd, lambda: self._on_signals(signals.read()))
         self._heartbeat.start()
-        self._rescue()
         for _ in range(self._plan.count):
             self._start_worker()
         while self._workers or self._owed:
             self._turn()
+        self._say_ready()
         self._heartbeat.stop()
         self._identity.end()
         self._upkeep(time.monotonic())
@@ -122,6 +125,9 @@ class Supervisor:
         if orders is not None and orders.stop:
             self._tell(orders.stop)
         self._report_ready()
+        if now >= self._next_rescue:
+            self._next_rescue = now + RESCUE_EVERY_S
+            self._rescue()
         if self._target.sqlite_path is not None:
             _checkpoint(self._database.dialect, self._target.sqlite_path)  # type: ignore[arg-type]
 
@@ -170,7 +176,7 @@ class Supervisor:
 
     def _rescue(self) -> None:
         try:
-            for note in rescue(self._database, os.environ):
+            for note in rescue(self._database, self._target.home, os.environ):
                 self._log.warning("rescue", note)
         except StoreError as error:
             self._log.warning("store", f"{error.message}; trying again")
@@ -181,6 +187,10 @@ class Supervisor:
             return
         live = {row.id for row in self._database.read(workers.live) if row.beats}
         if all(worker.worker_id in live for worker in self._workers):
+            self._say_ready()
+
+    def _say_ready(self) -> None:
+        if self._on_ready is not None:
             self._on_ready(self._workers)
             self._on_ready = None
 
@@ -222,10 +232,14 @@ def start_detached(target: Target, plan: Plan) -> "Mapping[str, object]":
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     argv = [sys.executable, "-c", SUPERVISOR_CODE, json.dumps(plan.as_dict())]
-    process.start_own(argv, clean_env(target), stdin=devnull, output=write_end, detached=True)
+    pid = process.start_own(argv, clean_env(target), stdin=devnull, output=write_end, detached=True)
     os.close(write_end)
     os.close(devnull)
-    return _first_words(read_end)
+    try:
+        return _first_words(read_end)
+    except StoreError:
+        process.terminate(pid)  # one that cannot start must not go on trying behind our back
+        raise
 
 
 def _first_words(fd: int) -> "Mapping[str, object]":
@@ -273,7 +287,6 @@ def main() -> None:
     fields["queues"] = None if fields["queues"] is None else tuple(fields["queues"])
     plan = Plan(**fields)
     target = locate(None, os.environ)
-    log = Log("supervisor", form=plan.log_form, file=LogFile(target.home.worker_log))
 
     def ready(started: list[Started]) -> None:
         words = {
@@ -285,12 +298,13 @@ def main() -> None:
         os.dup2(devnull, 1)
         os.dup2(devnull, 2)
         os.close(devnull)
-        log.info("started", f"{len(started)} workers started, detached")
+        log.info("started", f"{counted(len(started), 'worker')} started, detached")
 
     try:
+        log = Log("supervisor", form=plan.log_form, file=LogFile(target.home.worker_log))
         supervisor = Supervisor(target, plan, log, ready)
         supervisor.run()
-    except StoreError as error:
+    except QueuectlError as error:
         os.write(2, f"{error.message}\n".encode())
         sys.exit(error.exit_code)
     sys.exit(1 if supervisor.has_failed else 0)

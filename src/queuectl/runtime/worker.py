@@ -8,7 +8,7 @@ import time
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import HOME_VARIABLE, URL_VARIABLE, Target, connect, locate, settings_of
 from queuectl.actions.settle import Holder, Step, settle_and_claim
-from queuectl.errors import StoreError
+from queuectl.errors import QueuectlError, StoreError
 from queuectl.model.states import State
 from queuectl.model.units import rough_duration_text
 from queuectl.model.value import Value
@@ -19,6 +19,7 @@ from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import CANCEL, HAND_BACK, Runner
 from queuectl.store import claims, workers
+from queuectl.system.limits import allow_open_files
 from queuectl.system.logfile import LogFile
 from queuectl.system.memory import keep_freed_memory
 from queuectl.system.signals import SignalPipe, only_sigterm
@@ -35,6 +36,8 @@ SETTINGS_EVERY_S = 1.0
 UNTIL_IDLE_POLL_S = 0.2
 TROUBLE_PAUSE_S = 0.5
 ANNOUNCE_AFTER_S = 0.2
+FILES_PER_RUN = 5  # pipe, process, log and its two segments
+OWN_FILES = 32
 DRAIN_BYTE = b"d"
 NOW_BYTE = b"n"
 WORKER_VARIABLE = "QUEUECTL_WORKER"
@@ -88,6 +91,7 @@ class Worker:
         self._has_doubt = False
         self._next_look = 0.0
         self._next_orders = 0.0
+        self._retry_at = 0.0
         self._is_over = False
 
     def run(self) -> None:
@@ -106,6 +110,9 @@ class Worker:
 
     def _turn(self) -> None:
         now = time.monotonic()
+        if now < self._retry_at:
+            self._poll(self._retry_at)
+            return
         try:
             if self._ended or self._is_looking or now >= self._next_look:
                 self._settle_and_claim(now)
@@ -113,10 +120,8 @@ class Worker:
                 self._take_orders(now)
         except StoreError as error:
             self._log.warning("store", f"{error.message}; trying again")
-            self._has_doubt = True
-            self._is_looking = False
-            self._next_look = self._next_orders = now + TROUBLE_PAUSE_S
-            self._poll(self._next_look)
+            self._has_doubt = self._is_looking = True
+            self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
             return
         if self._heartbeat.is_given_up:
             self._start_over()
@@ -266,7 +271,7 @@ def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
     took = rough_duration_text(max(0, now - (claim.job.started_at or now)))
     if job.state is State.COMPLETED:
         return f"completed in {took}"
-    reason = f"{report.outcome.error} after {took}"
+    reason = f"{report.outcome.error}, took {took}"
     if job.state is State.FAILED and job.run_at is not None:
         return f"failed ({reason}); attempt {job.attempts}/{job.max_retries}, again in {(job.run_at - now) / 1000:g} s"
     if job.state is State.DEAD:
@@ -282,6 +287,17 @@ def _base_env(target: Target) -> dict[bytes, bytes]:
     return env
 
 
+def _slots_that_fit(wanted: int, log: Log) -> int:
+    """Return how many commands can run at once with the files this process may open; without one, it would die."""
+    files = allow_open_files(OWN_FILES + wanted * FILES_PER_RUN)
+    slots = max(1, min(wanted, (files - OWN_FILES) // FILES_PER_RUN))
+    if slots < wanted:
+        log.warning(
+            "slots", f"only {slots} of {wanted} commands at once: the limit of open files (ulimit -n) is {files}"
+        )
+    return slots
+
+
 def main() -> None:
     """Run a worker as its supervisor asked, in the last argument."""
     fields = json.loads(sys.argv[-1])
@@ -292,7 +308,7 @@ def main() -> None:
     file = LogFile(target.home.worker_log) if options.log_to_file else None
     log = Log(f"worker {options.worker_id[:6]}", form=options.log_form, file=file)
     try:
-        Worker(target, options, log).run()
-    except StoreError as error:
-        log.warning("store", f"cannot start: {error.message}")
+        Worker(target, options.replace(slots=_slots_that_fit(options.slots, log)), log).run()
+    except QueuectlError as error:
+        log.warning("gave_up", f"cannot go on: {error.message}")
         sys.exit(error.exit_code)

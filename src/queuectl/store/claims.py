@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queuectl.store.database import Tx
+    from queuectl.store.dialect import Row
+
+LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT
 
 # The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
 # history, future or paused jobs. Two plain statements, not UPDATE ... FROM (SELECT ...) RETURNING: on SQLite the one
@@ -93,9 +96,19 @@ def _start(tx: "Tx", job: Job, worker_id: str) -> Job:
 
 def _shares(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> dict[int, int]:
     """Return how many of the best `wanted` jobs stand in each lane; takes no locks, so it never keeps others out."""
-    if not lanes or wanted < 1:
+    if wanted < 1:
         return {}
-    heads = " UNION ALL ".join(
+    heads: list[Row] = []
+    for start in range(0, len(lanes), LANES_AT_ONCE):
+        heads += _heads(tx, lanes[start : start + LANES_AT_ONCE], wanted)
+    shares: dict[int, int] = {}
+    for lane, _, _ in sorted(heads, key=lambda row: (-int(row[1] or 0), int(row[2] or 0)))[:wanted]:
+        shares[int(lane or 0)] = shares.get(int(lane or 0), 0) + 1
+    return shares
+
+
+def _heads(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> "list[Row]":
+    sql = " UNION ALL ".join(
         f"""
         SELECT * FROM (
             SELECT lane_id, priority, seq FROM jobs WHERE state = 'pending' AND lane_id = :lane_{number}
@@ -104,8 +117,4 @@ def _shares(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> dict[int, int]:
         for number in range(len(lanes))
     )
     params = {f"lane_{number}": lane for number, lane in enumerate(lanes)}
-    rows = tx.rows(f"{heads} ORDER BY priority DESC, seq LIMIT :wanted", {**params, "wanted": wanted})
-    shares: dict[int, int] = {}
-    for lane, _, _ in rows:
-        shares[int(lane or 0)] = shares.get(int(lane or 0), 0) + 1
-    return shares
+    return tx.rows(f"{sql} ORDER BY priority DESC, seq LIMIT :wanted", {**params, "wanted": wanted})

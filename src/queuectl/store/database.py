@@ -1,6 +1,5 @@
 """Database: runs a function in one transaction. What differs between the two kinds is in dialect.py."""
 
-import random
 import time
 
 from queuectl.errors import Refused
@@ -20,12 +19,13 @@ MAX_TRIES = 8
 class Tx:
     """One open transaction: its statements, and `now`, the one reading of the database's clock in it."""
 
-    __slots__ = ("dialect", "is_waking", "now")
+    __slots__ = ("dialect", "discarded", "is_waking", "now")
 
     def __init__(self, dialect: "Dialect", now: int) -> None:
         self.dialect = dialect
         self.now = now
         self.is_waking = False
+        self.discarded: list[str] = []
 
     def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
         """Run a statement and return its rows."""
@@ -50,14 +50,24 @@ class Tx:
             self.is_waking = True
             self.dialect.announce()
 
+    def discard(self, names: "Iterable[str]") -> None:
+        """Say that output files belong to nothing any more once this transaction is committed."""
+        self.discarded.extend(names)
+
 
 class Database:
-    """A store that is open in this thread. `ring` is called after each commit that made work ready."""
+    """A store that is open in this thread.
 
-    def __init__(self, dialect: "Dialect", ring: "Callable[[], None]") -> None:
+    After a commit, `ring` is called when it made work ready, and `sweep` with the output files it left without a job.
+    """
+
+    def __init__(
+        self, dialect: "Dialect", ring: "Callable[[], None]", sweep: "Callable[[Sequence[str]], None]"
+    ) -> None:
         self.dialect = dialect
         self.read_clock: Callable[[int], int] = lambda now: now
         self._ring = ring
+        self._sweep = sweep
 
     def write(self, work: "Callable[[Tx], Result]") -> "Result":
         """Run `work` in one transaction that is committed when it returns and undone when it raises.
@@ -70,7 +80,7 @@ class Database:
             except Exception as error:
                 if turn == MAX_TRIES - 1 or not self.dialect.is_passing(error):
                     raise self._told(error) from error
-                time.sleep(random.uniform(0, 0.005 * 2**turn))
+                _pause(turn)
         raise AssertionError("unreachable")
 
     def read(self, work: "Callable[[Tx], Result]") -> "Result":
@@ -94,9 +104,18 @@ class Database:
             raise
         if tx.is_waking:
             self._ring()
+        if tx.discarded:
+            self._sweep(tx.discarded)
         return result
 
     def _told(self, error: Exception) -> Exception:
         if self.dialect.is_duplicate(error):
             return Refused("a job with this id already exists", hint="choose another id, or leave it out for a number")
         return self.dialect.translate(error) or error
+
+
+def _pause(turn: int) -> None:
+    """Wait a little, longer each time and by chance, so that two that collided do not collide again."""
+    import random  # costs more to import than most commands spend in the store
+
+    time.sleep(random.uniform(0, 0.005 * 2**turn))

@@ -32,11 +32,11 @@ def set_up_sqlite(dialect: "SqliteDialect", database: "Database", latest: int = 
 
     The caller holds the setup lock of the home, so of many processes on a fresh home one does the work.
     """
-    if not dialect.is_wal():
-        dialect.use_wal()
-    found = database.read(lambda tx: tx.dialect.schema_version())
+    found = database.read(lambda tx: tx.dialect.schema_version())  # first: a file of another program stays as it is
     if found > latest:
         check(found, latest)
+    if not dialect.is_wal():
+        dialect.use_wal()
     if 0 < found < latest:
         _copy(dialect, found)
     if found < latest:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DUE_LIMIT = 200
 
-# The fence: a worker whose claim was lost changes no row (tests/store/test_races.py shows each part is needed).
+# The fence: a worker whose claim was lost changes no row (tests/store/test_races.py shows what happens without it).
 _SETTLE = """
     UPDATE jobs
        SET state = :state, attempts = attempts + :charged, losses = losses + :losses, run_at = :run_at,

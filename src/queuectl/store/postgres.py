@@ -6,6 +6,7 @@ import psycopg
 from psycopg import errors as pg_errors
 
 from queuectl.errors import StoreBusy, StoreError, StoreFull, StoreUnreachable
+from queuectl.model.urls import without_password
 from queuectl.store.dialect import Dialect
 
 TYPE_CHECKING = False
@@ -151,7 +152,7 @@ class PostgresDialect(Dialect):
             return StoreFull("PostgreSQL has no space left", hint="free some disk space; nothing was changed")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return StoreUnreachable(
-                f"cannot use PostgreSQL at {shown_url(self._url)}: {_first_line(error)}",
+                f"cannot use PostgreSQL at {without_password(self._url)}: {_first_line(error)}",
                 hint="is the server running, and QUEUECTL_DATABASE_URL right?",
             )
         if isinstance(error, pg_errors.InsufficientPrivilege):
@@ -185,6 +186,12 @@ class PostgresDialect(Dialect):
                 )
             connection.execute(f"SET search_path = {SCHEMA}; SET lock_timeout = '{self._lock_seconds}s'")
         except psycopg.Error as error:
+            if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+                # The driver's own words are left out: they quote the URL, password and all.
+                raise StoreUnreachable(
+                    f"cannot read the URL {without_password(self._url)}",
+                    hint="write postgresql://user@host/name; percent-encode what is special, such as %40 for @",
+                ) from None
             raise self.translate(error) or error from error
         self._connects += 1
         return connection
@@ -194,11 +201,6 @@ class PostgresDialect(Dialect):
         if text is None:
             text = self._texts[sql] = _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
         return text
-
-
-def shown_url(url: str) -> str:
-    """Return the URL without its password."""
-    return re.sub(r"(?<=//)([^/@:]*):[^/@]*@", r"\1@", url)
 
 
 def _first_line(error: Exception) -> str:

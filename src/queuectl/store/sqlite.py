@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 APPLICATION_ID = 0x51435431  # "QCT1": tells our file from any other SQLite database
 BUSY_SECONDS = 10.0
+HEADER_BYTES = 100  # SQLite takes a shorter file for an empty one and would write over it
 AUTOCHECKPOINT_PAGES = 16_000  # a net of 64 MB where no supervisor runs; the supervisor keeps the file far below
 
 _UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
@@ -90,6 +91,8 @@ class SqliteDialect(Dialect):
 
     def schema_version(self) -> int:
         """Read the version from the file's header; refuse a file of another program."""
+        if 0 < os.path.getsize(self.path) < HEADER_BYTES:
+            raise NotAStore(f"{self.path} is not a database", hint="point QUEUECTL_HOME or --db at another file")
         version = self._pragma("user_version")
         if version and self._pragma("application_id") != APPLICATION_ID:
             raise self._foreign()

@@ -8,7 +8,7 @@ from queuectl.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MODE = 0o700
 RUNS_PER_FOLDER = 1000
@@ -67,9 +67,40 @@ class Home(Value):
             )
 
 
+def create_private(path: str) -> None:
+    """Create an empty file only its owner may read, unless it is there; what grows beside it takes the same mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        pass  # another process was first
+    except OSError as error:
+        raise StoreUnreachable(
+            f"cannot create {path}: {error.strerror}", hint="check the folder and the disk"
+        ) from None
+
+
+def remove_logs(home: "Home", names: "Iterable[str]") -> None:
+    """Remove output files of this host; those of other hosts, and those gone already, are passed by."""
+    for name in names:
+        remove_file(os.path.join(home.logs, name))
+
+
+def remove_file(path: str) -> None:
+    """Remove a file that may be gone already, or out of our reach; then it harms nobody where it is."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
 def log_path(home: Home, number: int, run: int) -> str:
     """Return where the output of a run goes: by number, never by a name somebody gave."""
     return os.path.join(home.logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.log")
+
+
+def script_path(home: Home, number: int, run: int) -> str:
+    """Return where a shell line goes that is too long to be an argument."""
+    return os.path.join(home.run, f"{number}.{run}.sh")
 
 
 class setup_lock:  # noqa: N801 - used as a statement: `with setup_lock(home):`

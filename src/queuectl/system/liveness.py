@@ -4,6 +4,8 @@ import fcntl
 import os
 from enum import StrEnum
 
+from queuectl.system.home import remove_file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.system.home import Home
@@ -27,10 +29,7 @@ class LifeLock:
 
     def release(self) -> None:
         """Remove the lock after the worker's row was closed."""
-        try:
-            os.unlink(self.path)
-        except OSError:
-            pass  # the folder is gone or read-only; a lock nobody holds harms nobody
+        remove_file(self.path)
         os.close(self._fd)
 
 

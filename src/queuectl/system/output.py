@@ -5,14 +5,17 @@ that it never passes through this process. The file holds the head; what follows
 turns, so that head and newest tail are within the limit at every moment. `finish` joins them.
 """
 
+import fcntl
 import os
+import sys
+import termios
 
 from queuectl.model.value import Value
 
 CHUNK = 1 << 20
 PIPE_BYTES = 1 << 20
 NOTICE_BYTES = 128
-MAX_LAST_PUMPS = 64  # what a command left in the background may print without end
+NOT_WRITTEN = b"[queuectl: the output could not be written to disk"
 
 
 class Kept(Value):
@@ -61,9 +64,8 @@ class Output:
         if self._file is not None or self.trouble is not None or not self._total:
             return
         try:
-            self._file = _Sink.create(self._path)
-            self._file.write(self._held)
-            self._held = b""
+            self._file = _Sink.create(self._path, self._head_limit)
+            self._write_held()
         except OSError as error:
             self._give_up(error)
 
@@ -73,25 +75,19 @@ class Output:
             os.close(self._write_fd)
             self._write_fd = -1
             os.set_blocking(self.read_fd, False)
-        for _ in range(MAX_LAST_PUMPS):
-            if not self._pump_once_more():
-                break
+        # What is in the pipe now, and no more: somebody left in the background may print without end.
+        end = self._total + _waiting(self.read_fd)
+        while self._total < end and self.pump():
+            pass
         os.close(self.read_fd)
         if self._file is None:
-            return Kept(total_bytes=self._total, file=None, tail=self._tail_in_memory())
+            return Kept(total_bytes=self._total, file=None, tail=self._tail(b""))
         try:
-            self._join()
-            tail = self._file.last(self._tail_bytes) if self.trouble is None else self._tail_in_memory()
+            if self.trouble is None:
+                self._join()
         except OSError as error:
             self._give_up(error)
-            tail = self._tail_in_memory()
-        self._file.close()
-        return Kept(total_bytes=self._total, file=self._file.path, tail=tail)
-
-    def _pump_once_more(self) -> bool:
-        """Pump; False means there is nothing more to take just now."""
-        before = self._total
-        return self.pump() and self._total > before
+        return self._close(self._file)
 
     def _pump_to_memory(self) -> bool:
         try:
@@ -119,18 +115,25 @@ class Output:
         self._total += moved
         return moved > 0
 
+    def _write_held(self) -> None:
+        """Write what was held in memory, within the same limits as all that follows."""
+        while self._held and (sink := self._sink()) is not None:
+            taken = self._held[: sink.free]
+            sink.write(taken)
+            self._held = self._held[len(taken) :]
+
     def _sink(self) -> "_Sink | None":
         """Return the file that takes the next bytes: the head, then the segments in turn; None once writing failed."""
         if self.trouble is not None or self._file is None:
             return None
-        if self._file.room(self._head_limit):
+        if self._file.free:
             return self._file
-        if self._segments and self._segments[-1].room(self._segment_limit):
+        if self._segments and self._segments[-1].free:
             return self._segments[-1]
         try:
             if len(self._segments) == 2:
                 self._dropped += self._segments.pop(0).remove()
-            self._segments.append(_Sink.create(f"{self._path}.part", limit=self._segment_limit))
+            self._segments.append(_Sink.create(f"{self._path}.part", self._segment_limit))
         except OSError as error:
             self._give_up(error)
             return None
@@ -147,16 +150,29 @@ class Output:
         assert self._file is not None
         if self._dropped:
             self._file.write(f"\n[queuectl: {self._dropped} bytes left out here]\n".encode())
-        for segment in self._segments:
-            segment.append_to(self._file)
-            segment.remove()
-        self._segments = []
+        while self._segments:
+            self._segments[0].append_to(self._file)
+            self._segments.pop(0).remove()
 
-    def _tail_in_memory(self) -> bytes:
+    def _close(self, file: "_Sink") -> Kept:
+        """Close what is open; segments that could not be joined are read for the tail and removed."""
+        newest = (self._segments or [file])[-1]
+        tail = self._tail(newest.last(self._tail_bytes))
+        for segment in self._segments:
+            try:
+                segment.remove()
+            except OSError:
+                pass  # it stays as rubbish; the run is not to suffer from it
+        file.close()
+        return Kept(total_bytes=self._total, file=file.path, tail=tail)
+
+    def _tail(self, written: bytes) -> bytes:
+        """Return the end of the output: what was written last and what is held, with a notice if writing failed."""
+        newest = written + self._held
         if self.trouble is None:
-            return self._held[-self._tail_bytes :]
-        notice = f"[queuectl: the output could not be written to disk: {self.trouble}]\n".encode()
-        return notice + self._held[len(notice) - self._tail_bytes :]
+            return newest[-self._tail_bytes :]
+        notice = NOT_WRITTEN + f": {self.trouble}]\n".encode()
+        return notice + newest[len(notice) - self._tail_bytes :]
 
     def _give_up(self, error: OSError) -> None:
         self.trouble = self.trouble or (error.strerror or str(error))
@@ -165,15 +181,15 @@ class Output:
 class _Sink:
     """A file being written, with its size."""
 
-    def __init__(self, path: str, fd: int, limit: int | None) -> None:
+    def __init__(self, path: str, fd: int, limit: int) -> None:
         self.path = path
         self._fd = fd
         self._size = 0
         self._limit = limit
 
     @classmethod
-    def create(cls, path: str, limit: int | None = None) -> "_Sink":
-        """Create a file that no earlier run has used."""
+    def create(cls, path: str, limit: int) -> "_Sink":
+        """Create a file that no earlier run has used, for at most `limit` bytes."""
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         for number in range(1, 1000):
@@ -184,15 +200,14 @@ class _Sink:
                 continue
         raise FileExistsError(f"{path} and its successors exist")
 
-    def room(self, limit: int) -> int:
-        """Return how many bytes it may still take."""
-        self._limit = limit
-        return max(0, limit - self._size)
+    @property
+    def free(self) -> int:
+        """How many bytes it may still take."""
+        return self._limit - self._size
 
     def splice(self, source: int) -> int:
         """Move bytes from a pipe without copying them through this process; 0 means the pipe has ended."""
-        count = CHUNK if self._limit is None else min(CHUNK, self._limit - self._size)
-        moved = os.splice(source, self._fd, count)
+        moved = os.splice(source, self._fd, min(CHUNK, self.free))
         self._size += moved
         return moved
 
@@ -230,10 +245,13 @@ class _Sink:
             self._fd = -1
 
 
+def _waiting(fd: int) -> int:
+    """Return how many bytes a pipe holds just now."""
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def _grow_pipe(fd: int) -> None:
     """Let a talkative command write a megabyte ahead; where the kernel refuses, the default does."""
-    import fcntl
-
     try:
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     except OSError:

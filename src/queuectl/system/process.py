@@ -77,6 +77,11 @@ def reap(pid: int) -> Ended | None:
     )
 
 
+def is_over(pid: int) -> bool:
+    """Whether a child of ours has ended; it stays to be collected."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def terminate(leader: int) -> None:
     """Ask the command's group to end; one that was stopped is continued so that it can."""
     for number in (signal.SIGTERM, signal.SIGCONT):
@@ -92,8 +97,8 @@ def kill_tree(leader: int, mark: str) -> bool:
     for pid in members:
         try:
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        except (ProcessLookupError, PermissionError):
+            pass  # gone already; or another user's: then the command is not over
     return not members
 
 

@@ -17,6 +17,7 @@ class SignalPipe:
         self.fd, self._write_fd = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         for number in numbers:
             signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, no child could be waited for
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
 
     def read(self) -> list[int]:

@@ -1,0 +1,13 @@
+"""Database URLs as people may see them."""
+
+import re
+
+
+def without_password(url: str) -> str:
+    """Return a URL with its password left out, also where it is malformed; the same text when it has none."""
+    scheme, slashes, rest = url.partition("//") if "//" in url else ("", "", url)
+    user, at, host = rest.rpartition("@")
+    name, _, password = user.partition(":")
+    if at and password:
+        rest = f"{name}@{host}"
+    return scheme + slashes + re.sub(r"([?&]\w*pass\w*)=[^&]*", r"\1=***", rest)

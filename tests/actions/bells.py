@@ -1,0 +1,34 @@
+"""Counting what an action does besides its rows: transactions begun, idle workers woken."""
+
+import pytest
+
+from queuectl.store.database import Database
+
+
+class Bell:
+    """How often idle workers were woken, after a commit each time."""
+
+    def __init__(self, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rings = 0
+        monkeypatch.setattr(db, "_ring", self._ring)
+
+    def taken(self) -> int:
+        """Return how often it rang since the last look."""
+        rings, self.rings = self.rings, 0
+        return rings
+
+    def _ring(self) -> None:
+        self.rings += 1
+
+
+class Begins:
+    """How many transactions were begun."""
+
+    def __init__(self, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self._begin = db.dialect.begin
+        monkeypatch.setattr(db.dialect, "begin", self._count_and_begin)
+
+    def _count_and_begin(self, *, writing: bool) -> int:
+        self.count += 1
+        return self._begin(writing=writing)

@@ -1,0 +1,96 @@
+"""Connect: which store a command means."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from queuectl.actions.connect import Target, connect, locate, settings_of
+from queuectl.actions.control import set_setting
+from queuectl.errors import BadInput, StoreUnreachable
+from queuectl.store.database import Database
+
+
+def test_without_a_word_the_store_is_a_file_in_the_home() -> None:
+    target = locate(None, {})
+
+    assert target.home.root == os.path.join(os.path.expanduser("~"), ".queuectl")
+    assert target.sqlite_path == os.path.join(target.home.root, "queue.db")
+
+
+def test_the_home_may_be_elsewhere() -> None:
+    assert locate(None, {"QUEUECTL_HOME": "/srv/q"}).url == "sqlite:///srv/q/queue.db"
+
+
+@pytest.mark.parametrize(
+    "url, path, home",
+    [
+        ("sqlite:///srv/q/queue.db", "/srv/q/queue.db", "/srv/q"),
+        ("sqlite:///srv/q/other.db", "/srv/q/other.db", "/srv/q/other.db.d"),
+        ("sqlite:////srv/../srv/q/queue.db", "/srv/q/queue.db", "/srv/q"),
+    ],
+)
+def test_a_sqlite_url_names_the_file_and_its_home_is_beside_it(url: str, path: str, home: str) -> None:
+    target = locate(url, {"QUEUECTL_HOME": "/elsewhere"})
+
+    assert os.path.normpath(str(target.sqlite_path)).replace("//", "/") == path
+    assert os.path.normpath(target.home.root).replace("//", "/") == home
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_postgres_url_keeps_the_home_of_this_host(scheme: str) -> None:
+    target = locate(None, {"QUEUECTL_HOME": "/srv/q", "QUEUECTL_DATABASE_URL": f"{scheme}://me:secret@db/queue"})
+
+    assert (target.sqlite_path, target.home.root) == (None, "/srv/q")
+
+
+def test_the_flag_wins_over_the_environment() -> None:
+    environ = {"QUEUECTL_DATABASE_URL": "postgresql://db/queue"}
+
+    assert locate("sqlite:///srv/queue.db", environ).sqlite_path == "/srv/queue.db"
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:secret@db/queue", "postgresql://db/queue?password=secret"])
+def test_a_password_in_the_flag_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(BadInput, match="would show in ps") as refused:
+        locate(url, {})
+
+    assert "secret" not in refused.value.message + refused.value.hint
+
+
+@pytest.mark.parametrize("url", ["mysql://me@db/queue", "queue.db", "sqlite://relative.db", "postgresql:db"])
+def test_another_kind_of_url_is_bad_input(url: str) -> None:
+    with pytest.raises(BadInput, match="bad database URL") as refused:
+        locate(url, {})
+
+    assert "sqlite:///" in refused.value.hint
+
+
+def test_a_home_that_cannot_be_made_is_unreachable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StoreUnreachable, match="cannot create"):
+        connect(locate(None, {"QUEUECTL_HOME": str(tmp_path / "file" / "home")}))
+
+
+def test_a_database_in_a_folder_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnreachable, match="no folder") as refused:
+        connect(locate(f"sqlite://{tmp_path}/nosuch/jobs.db", {}))
+
+    assert f"mkdir -p {tmp_path}/nosuch" in refused.value.hint
+    assert not (tmp_path / "nosuch").exists()
+
+
+def test_two_connections_see_the_same_store(db: Database, target: Target) -> None:
+    set_setting(db, "max_retries", "9", who="me")
+
+    other = connect(target)
+
+    assert other.read(lambda tx: settings_of(tx, {})).max_retries == 9
+    other.close()
+
+
+def test_the_environment_overrides_what_is_stored(db: Database) -> None:
+    set_setting(db, "max_retries", "9", who="me")
+
+    assert db.read(lambda tx: settings_of(tx, {"QUEUECTL_MAX_RETRIES": "1"})).max_retries == 1

@@ -1,0 +1,100 @@
+"""queuectl dlq: the dead letter queue."""
+
+import re
+
+import pytest
+
+from tests.program import Cli
+
+
+@pytest.fixture
+def with_dead(local: Cli) -> Cli:
+    """Three dead jobs, one of them of another queue, and a completed one."""
+    return _bury(local)
+
+
+@pytest.fixture
+def each_with_dead(cli: Cli) -> Cli:
+    """The same on each database."""
+    return _bury(cli)
+
+
+def _bury(cli: Cli) -> Cli:
+    lines = [
+        '{"id": "fail1", "command": "exit 1"}',
+        '{"id": "fail2", "command": "exit 2", "tags": ["t"]}',
+        '{"id": "fail3", "command": "exit 3", "queue": "mail"}',
+        '{"id": "fine", "command": "true"}',
+    ]
+    cli.ok("enqueue", "--max-retries", "0", "--from", "-", stdin="\n".join(lines))
+    cli.drain()
+    return cli
+
+
+def test_an_empty_dlq_says_so(local: Cli) -> None:
+    done = local.run("dlq", "list")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "the dead letter queue is empty\n")
+
+
+def test_dead_jobs_are_listed_with_command_attempts_and_error(with_dead: Cli) -> None:
+    text = with_dead.ok("dlq", "list")
+
+    assert re.findall(r"(?m)^\S+$", text) == ["fail3", "fail2", "fail1"]
+    assert re.search(r"fail3\n  Command: +exit 3\n  Attempts: +1/0\n  Error: +exit code 3\n  Died: +\d{4}-", text)
+
+
+def test_the_list_can_be_narrowed(with_dead: Cli) -> None:
+    assert [job["id"] for job in with_dead.json("dlq", "list", "--queue", "mail")] == ["fail3"]
+    assert [job["id"] for job in with_dead.json("dlq", "list", "--tag", "t")] == ["fail2"]
+    assert [job["id"] for job in with_dead.json("dlq", "list", "--limit", "1")] == ["fail3"]
+    assert [job["id"] for job in with_dead.json("dlq", "--queue", "mail")] == ["fail3"]
+
+
+def test_one_dead_job_can_be_shown_and_a_living_one_is_refused(with_dead: Cli) -> None:
+    assert "exit code 1" in with_dead.ok("dlq", "show", "fail1")
+    done = with_dead.run("dlq", "show", "fine")
+    assert done.returncode == 6
+    assert "job fine is not in the DLQ; it is completed" in done.stderr
+
+
+def test_a_revived_job_has_all_its_retries_again_and_keeps_its_history(with_dead: Cli) -> None:
+    assert with_dead.ok("dlq", "retry", "fail1") == "fail1: has a fresh life\n"
+
+    job = with_dead.job("fail1")
+    assert (job["state"], job["attempts"], job["error"]) == ("pending", 0, None)
+    runs = job["runs"]
+    assert isinstance(runs, list)
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("verb", ["retry", "purge"])
+def test_a_job_that_is_not_dead_is_refused_and_none_of_the_others_touched(with_dead: Cli, verb: str) -> None:
+    done = with_dead.run("dlq", verb, "fail1", "fine")
+
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "job fine is not in the DLQ" in done.stderr
+    assert with_dead.job("fail1")["state"] == "dead"
+
+
+def test_all_dead_jobs_that_match_are_revived_together(each_with_dead: Cli) -> None:
+    assert each_with_dead.ok("dlq", "retry", "--all", "--queue", "mail") == "1 job given a fresh life\n"
+    assert each_with_dead.ok("dlq", "retry", "--all") == "2 jobs given a fresh life\n"
+
+    assert each_with_dead.ok("list", "-q", "--state", "pending").split() == ["fail3", "fail2", "fail1"]
+
+
+def test_purging_all_needs_a_yes_in_a_pipe(with_dead: Cli) -> None:
+    done = with_dead.run("dlq", "purge")
+
+    assert done.returncode == 2
+    assert "this removes 3 dead jobs for good" in done.stderr
+    assert "--yes" in done.stderr
+    assert len(with_dead.json("dlq", "list")) == 3
+
+
+def test_purged_jobs_are_gone_and_others_stay(each_with_dead: Cli) -> None:
+    assert each_with_dead.ok("dlq", "purge", "fail1") == "fail1: purged\n"
+    assert each_with_dead.ok("dlq", "purge", "--yes", "--tag", "t") == "1 job purged\n"
+
+    assert each_with_dead.ok("list", "-q").split() == ["fine", "fail3"]

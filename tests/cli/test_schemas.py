@@ -1,0 +1,212 @@
+"""The JSON of every command against its schema file: nothing missing, nothing extra, every value of its kind."""
+
+import argparse
+import json
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+from referencing.jsonschema import SchemaRegistry
+
+import queuectl.cli
+from queuectl.cli.main import COMMANDS
+from queuectl.cli.parser import Parser, make_parser
+from tests.program import PROGRAM, Cli, wait_for
+
+SCHEMAS = Path(queuectl.cli.__file__).parent / "schemas"
+SHARED = {"types", "job", "run", "worker"}
+NOWHERE = {"db": None, "json": False}
+
+
+def test_every_command_and_verb_has_a_schema_file_and_every_schema_file_a_command() -> None:
+    files = {path.stem for path in SCHEMAS.glob("*.json")}
+
+    assert files - SHARED == set(_commands())
+
+
+def test_what_the_schemas_share_is_used() -> None:
+    text = "".join(path.read_text() for path in SCHEMAS.glob("*.json"))
+
+    assert {name for name in SHARED if f'"$ref": "{name}.json' in text} == SHARED
+
+
+@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.stem)
+def test_a_schema_file_is_a_schema_of_the_draft_it_names(path: Path) -> None:
+    schema = json.loads(path.read_text())
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == jsonschema.Draft202012Validator.META_SCHEMA["$id"]
+    assert schema["$id"] == path.name
+
+
+def test_every_line_of_every_command_fits_its_schema(cli: Cli) -> None:
+    seen: dict[str, list[str]] = {}
+    for name, words in _walk(cli):
+        done = cli.run(*words)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        for line in done.stdout.splitlines():
+            _check(name, line)
+        seen.setdefault(name, []).extend(done.stdout.splitlines())
+
+    assert set(seen) == set(_commands())
+    assert [name for name, lines in seen.items() if not lines] == []
+    for name, lines in seen.items():
+        _check_strict(name, lines[-1])
+
+
+def test_a_worker_in_the_foreground_says_who_it_is_in_one_line_that_fits_the_schema(cli: Cli) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "worker", "start", "-n", "2", "--json"],
+        env=cli.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        cli.ok("worker", "stop")
+        rest = process.stdout.read()
+
+    _check("worker-start", line)
+    assert len(json.loads(line)["workers"]) == 2
+    assert (rest, process.returncode) == ("", 0)
+
+
+def test_a_worker_that_does_not_stop_in_time_is_named_in_what_stop_prints(cli: Cli) -> None:
+    cli.enqueue("--id", "slow", "sleep 60")
+    cli.ok("worker", "start", "-d")
+    cli.wait_for_state("slow", "processing")
+
+    done = cli.run("worker", "stop", "--timeout", "100ms", "--json")
+
+    assert done.returncode == 4
+    _check("worker-stop", done.stdout)
+    assert len(json.loads(done.stdout)["remaining"]) == 1
+    [stopping] = cli.json("worker", "list")
+    _check("worker-list", json.dumps(stopping))
+    assert stopping["stopping"] == "drain"
+
+
+def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
+    """Yield every command in every state it can be met in; the caller runs each before it asks for the next."""
+    for words in ("list", "status", "worker list", "worker list --all", "dlq list", "queue list", "config list"):
+        yield _line(f"{words} --json")
+    yield _line("migrate --json")
+    yield "enqueue", ["enqueue", "--json", "--from", str(_batch(cli.folder))]
+    yield _line("logs done --json")
+    yield _line("queue pause shut --json")
+    yield _line("queue pause shut --json")
+    yield _line("cancel unwanted --json")
+    yield _line("worker start -d -j 8 --queue default --json")
+    _wait_until_all_ran(cli)
+    for words in ("list", "status", "worker list", "worker list --all", "dlq list", "queue list"):
+        yield _line(f"{words} --json")
+    for job in cli.json("list"):
+        yield "show", ["show", str(job["id"]), "--json"]
+    for job_id in ("done", "running", "later"):
+        yield _line(f"logs {job_id} --json")
+    yield _line("dlq show dead --json")
+    yield _line("dlq retry dead --json")
+    yield _line("dlq retry --all --queue none --json")
+    wait_for(lambda: cli.job("dead")["state"] == "dead" or None, "dead a second time")
+    yield _line("dlq purge dead --json")
+    yield _line("cancel running waiting --json")
+    wait_for(lambda: cli.job("running")["state"] == "cancelled" or None, "running cancelled")
+    yield _line("show running --json")
+    yield _line("retry later --json")
+    yield _line("delete unwanted done --json")
+    yield _line("worker stop --json")
+    yield _line("worker stop --json")
+    yield _line("worker list --all --json")
+    yield _line("dlq purge --yes --json")
+    yield _line("queue resume shut --json")
+    yield _line("config set default-max-tries 6 --json")
+    yield _line("config list --json")
+    yield _line("config get default_max_tries --json")
+    yield _line("config get backoff-base --json")
+    yield _line("config unset max_retries --json")
+    yield _line("config unset max_retries --json")
+
+
+def _batch(folder: Path) -> Path:
+    """Write jobs that end in every way a run can end, and some that wait."""
+    jobs: list[dict[str, object]] = [
+        {"id": "done", "command": "echo hello", "tags": ["one", "two"], "env": {"A": "b"}, "timeout": "5m"},
+        {"id": "vector", "argv": ["printf", "%s\n", "a b"], "priority": -3},
+        {"id": "dead", "command": "exit 3", "max_retries": 0},
+        {"id": "killed", "command": "kill -9 $$", "max_retries": 0},
+        {"id": "slow", "command": "sleep 60", "timeout": 0.1, "max_retries": 0},
+        {"id": "nowhere", "command": "true", "cwd": "/no/such/folder", "max_retries": 0},
+        {"id": "waiting", "command": "exit 1", "backoff_strategy": "fixed", "job_retry_delay": "1h",
+         "backoff_base": 3, "max_backoff_seconds": "2h", "backoff_jitter": 0.5},
+        {"id": "running", "command": "sleep 60"},
+        {"id": "later", "command": "true", "delay": "1h", "queue": "shut"},
+        {"id": "unwanted", "command": "true", "queue": "shut"},
+        {"id": "ready", "command": "true", "queue": "shut"},
+        {"command": "true", "run_at": "2099-01-01T00:00:00Z"},
+    ]  # fmt: skip
+    path = folder / "jobs"
+    path.write_text("".join(f"{json.dumps(job)}\n" for job in jobs))
+    return path
+
+
+def _wait_until_all_ran(cli: Cli) -> None:
+    wanted = {
+        "done": "completed", "vector": "completed", "dead": "dead", "killed": "dead", "slow": "dead",
+        "nowhere": "dead", "waiting": "failed", "running": "processing", "ready": "pending", "unwanted": "cancelled",
+    }  # fmt: skip
+
+    def have_all_ran() -> bool:
+        states = {job["id"]: job["state"] for job in cli.json("list")}
+        return wanted.items() <= states.items()
+
+    wait_for(lambda: have_all_ran() or None, "every job in its state")
+
+
+def _line(words: str) -> tuple[str, list[str]]:
+    command, verb, *_ = words.split()
+    return f"{command}-{verb}" if command in ("worker", "dlq", "queue", "config") else command, words.split()
+
+
+def _check(name: str, line: str) -> None:
+    problems = [f"{error.json_path}: {error.message}" for error in _validator(name).iter_errors(json.loads(line))]
+    assert problems == [], f"{name}: {line}"
+
+
+def _check_strict(name: str, line: str) -> None:
+    """A schema that also takes less, or more, would not notice a change."""
+    shape = json.loads(line)
+    assert not _validator(name).is_valid({**shape, "surprise": 1}), name
+    for key in shape:
+        assert not _validator(name).is_valid({other: shape[other] for other in shape if other != key}), f"{name} {key}"
+        assert not _validator(name).is_valid({**shape, key: {"surprise": 1.5}}), f"{name} {key}"
+
+
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    contents = {path.name: json.loads(path.read_text()) for path in SCHEMAS.glob("*.json")}
+    registry: SchemaRegistry = Registry().with_resources(
+        (file, Resource.from_contents(schema)) for file, schema in contents.items()
+    )
+    return jsonschema.Draft202012Validator(
+        contents[f"{name}.json"],
+        registry=registry,
+        format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER,
+    )
+
+
+def _commands() -> Iterator[str]:
+    """Yield `list`, `worker-start` and so on: each command, or each verb of a group."""
+    for name, (module, _) in COMMANDS.items():
+        verbs = _verbs(make_parser(name, import_module(f"queuectl.cli.{module}"), NOWHERE))
+        yield from (f"{name}-{verb}" for verb in verbs) if verbs else [name]
+
+
+def _verbs(parser: Parser) -> list[str]:
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return [verb for group in groups for verb in group.choices]

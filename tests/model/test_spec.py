@@ -1,0 +1,309 @@
+"""What people hand in: what becomes a job, and what is refused with a word on how to mend it."""
+
+import json
+
+import pytest
+
+from queuectl.errors import BadInput, UnknownName
+from queuectl.model.job import JobSpec
+from queuectl.model.spec import (
+    FIELDS,
+    MAX_COMMAND_BYTES,
+    MAX_PRIORITY,
+    MAX_RETRIES,
+    MAX_WORD_BYTES,
+    check_command,
+    check_given_id,
+    check_name,
+    looks_like_json,
+    spec_from_fields,
+    spec_from_json,
+)
+
+NOW = 1_800_000_000_000
+EMPTY = JobSpec()
+
+
+def read(**fields: object) -> JobSpec:
+    """Read fields as JSON gives them, with a command unless there is one."""
+    command = {} if "argv" in fields or "command" in fields else {"command": "true"}
+    return spec_from_fields({**command, **fields}, NOW, EMPTY)
+
+
+def test_a_json_job_with_every_field_is_read() -> None:
+    fields = {
+        "id": "job1", "command": "sleep 2", "queue": "mail", "priority": 5, "delay": "1m30s", "max_retries": 0,
+        "timeout": 2.5, "backoff_strategy": "linear", "backoff_base": 3, "max_backoff_seconds": "5m",
+        "backoff_jitter": 0.2, "job_retry_delay": 7, "cwd": "/srv", "env": {"A": "1"}, "tags": ["x", "y", "x"],
+    }  # fmt: skip
+
+    spec = spec_from_json(json.dumps(fields), NOW, EMPTY)
+
+    assert {*fields, "argv", "run_at"} == set(FIELDS)
+    assert spec == JobSpec(
+        given_id="job1", command="sleep 2", queue="mail", priority=5, delay_ms=90_000, max_retries=0, timeout_ms=2_500,
+        backoff={"strategy": "linear", "base": 3.0, "max_ms": 300_000, "jitter": 0.2, "fixed_ms": 7_000},
+        cwd="/srv", env={"A": "1"}, tags=("x", "y"),
+    )  # fmt: skip
+
+
+def test_an_argument_vector_keeps_its_words() -> None:
+    assert read(argv=["printf", "%s\n", "", "ü"]).argv == ("printf", "%s\n", "", "ü")
+
+
+def test_a_time_is_read_relative_to_now() -> None:
+    assert read(run_at="+90m").run_at == NOW + 90 * 60_000
+
+
+def test_what_is_given_lies_over_the_base() -> None:
+    base = JobSpec(queue="mail", priority=3, backoff={"base": 3.0}, tags=("a",))
+
+    spec = spec_from_fields({"command": "true", "priority": 9, "backoff_jitter": 1}, NOW, base)
+
+    assert (spec.queue, spec.priority, spec.tags) == ("mail", 9, ("a",))
+    assert spec.backoff == {"base": 3.0, "jitter": 1.0}
+
+
+def test_null_means_not_given() -> None:
+    assert read(queue=None, id=None, timeout=None) == JobSpec(command="true")
+
+
+@pytest.mark.parametrize(
+    "word, is_json",
+    [
+        ('{"command": "true"}', True),
+        ("{}", True),
+        ('  {\n  "id": 1}', True),
+        ("{ echo hi; }", False),
+        ("{a,b}", False),
+        ("echo {}", False),
+        ("{", False),
+        ("", False),
+    ],
+)
+def test_a_json_job_begins_with_a_brace_and_a_quote(word: str, is_json: bool) -> None:
+    assert looks_like_json(word) == is_json
+
+
+@pytest.mark.parametrize(
+    "text", ['{"command": ', "[1, 2]", '"true"', "5", '{"priority": NaN, "command": "x"}', "[" * 200_000]
+)
+def test_broken_json_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(BadInput, match="JSON") as refused:
+        spec_from_json(text, NOW, EMPTY)
+
+    assert '"command": "sleep 2"' in refused.value.hint
+
+
+@pytest.mark.parametrize("name, near", [("comand", "command"), ("max_retry", "max_retries"), ("tag", "tags")])
+def test_an_unknown_field_names_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(UnknownName, match=f"unknown field '{name}'; did you mean '{near}'"):
+        read(**{name: "x"})
+
+
+def test_an_unknown_field_without_a_near_one_lists_them_all() -> None:
+    with pytest.raises(UnknownName) as refused:
+        read(zzz=1)
+
+    assert refused.value.hint == f"known: {', '.join(FIELDS)}"
+
+
+@pytest.mark.parametrize("fields", [{}, {"id": "a"}, {"command": None}])
+def test_a_job_without_a_command_is_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(BadInput, match="the job has no command"):
+        spec_from_fields(fields, NOW, EMPTY)
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ({"run_at": "now", "delay": 5}, "either run_at or delay"),
+        ({"command": "true", "argv": ["true"]}, "either command"),
+    ],
+)
+def test_two_ways_to_say_one_thing_are_refused(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        read(**fields)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("command", 5),
+        ("command", ["a"]),
+        ("command", True),
+        ("id", 5),
+        ("argv", "ls -l"),
+        ("argv", []),
+        ("argv", ["ls", 5]),
+        ("queue", 5),
+        ("priority", "high"),
+        ("priority", 1.5),
+        ("priority", True),
+        ("run_at", 5),
+        ("delay", []),
+        ("delay", True),
+        ("max_retries", "3.0"),
+        ("timeout", {}),
+        ("backoff_base", "two"),
+        ("backoff_base", False),
+        ("backoff_strategy", 1),
+        ("cwd", 5),
+        ("env", ["A=1"]),
+        ("env", {"A": 1}),
+        ("tags", "a,b"),
+        ("tags", [5]),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_and_named(name: str, value: object) -> None:
+    with pytest.raises(BadInput, match=f"^{name.rstrip('s')}.* must be .*, not "):
+        read(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("command", ""),
+        ("command", " \n "),
+        ("argv", [""]),
+        ("priority", MAX_PRIORITY + 1),
+        ("priority", -MAX_PRIORITY - 1),
+        ("max_retries", -1),
+        ("max_retries", MAX_RETRIES + 1),
+        ("delay", -1),
+        ("delay", 1e11),
+        ("delay", float("nan")),
+        ("delay", "soon"),
+        ("timeout", "-5s"),
+        ("backoff_base", -1),
+        ("backoff_base", float("inf")),
+        ("backoff_base", float("nan")),
+        ("backoff_jitter", 1.1),
+        ("cwd", "relative/path"),
+        ("run_at", "someday"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(name: str, value: object) -> None:
+    with pytest.raises(BadInput):
+        read(**{name: value})
+
+
+def test_an_unknown_strategy_names_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'exponential'"):
+        read(backoff_strategy="exponentail")
+
+
+@pytest.mark.parametrize("text", ["5", "+5", " 5 "])
+def test_a_number_may_come_as_text_as_flags_give_it(text: str) -> None:
+    assert read(priority=text).priority == 5
+
+
+@pytest.mark.parametrize("name", ["a", "Job1", "1a", "a.b_c-d", "3-9a", "9", "last", "x" * 128])
+def test_a_queue_or_tag_may_have_any_name_of_this_form(name: str) -> None:
+    assert check_name("queue", name) == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "-a", ".a", "_a", "a b", "a/b", "ü", "a\n", "a\0", "x" * 129, "٣"])
+def test_an_id_and_a_name_of_another_form_are_refused(name: str) -> None:
+    with pytest.raises(BadInput):
+        check_given_id("id", name)
+    with pytest.raises(BadInput):
+        check_name("queue", name)
+
+
+@pytest.mark.parametrize("name", ["a", "Job1", "1a", "a.b_c-d", "3-9a", "3-", "lastly", "x" * 128])
+def test_an_id_may_be_given(name: str) -> None:
+    assert check_given_id("id", name) == name
+
+
+@pytest.mark.parametrize("name", ["1", "007", "3-9", "last"])
+def test_an_id_that_would_name_a_place_is_refused(name: str) -> None:
+    with pytest.raises(BadInput, match="name jobs by their place") as refused:
+        check_given_id("id", name)
+
+    assert refused.value.hint == "add a letter"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"command": "echo a\0b"},
+        {"command": "echo ü\0"},
+        {"argv": ["a", "b\0"]},
+        {"cwd": "/a\0"},
+        {"env": {"A": "\0"}},
+        {"env": {"A\0": "1"}},
+    ],
+)
+def test_a_nul_byte_is_refused_everywhere(fields: dict[str, object]) -> None:
+    with pytest.raises(BadInput, match="NUL byte"):
+        read(**fields)
+
+
+@pytest.mark.parametrize("fields", [{"command": "echo \ud800"}, {"argv": ["\udcff"]}, {"env": {"A": "\ud800"}}])
+def test_text_that_is_not_utf8_is_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(BadInput, match="not valid UTF-8"):
+        read(**fields)
+
+
+@pytest.mark.parametrize("name", ["", "A=B", "=", "QUEUECTL_HOME", "QUEUECTL_JOB_ID"])
+def test_a_variable_that_no_command_could_have_is_refused(name: str) -> None:
+    with pytest.raises(BadInput, match="env"):
+        read(env={name: "1"})
+
+
+def test_at_most_32_tags_are_taken() -> None:
+    assert len(read(tags=[f"t{number}" for number in range(32)]).tags) == 32
+    with pytest.raises(BadInput, match="33 tags; the limit is 32"):
+        read(tags=[f"t{number}" for number in range(33)])
+
+
+@pytest.mark.parametrize("letter", ["x", "ü"])
+def test_a_command_of_a_mebibyte_is_the_largest(letter: str) -> None:
+    largest = letter * (MAX_COMMAND_BYTES // len(letter.encode()))
+
+    assert check_command("command", largest) == largest
+    with pytest.raises(BadInput, match=f"limit is {MAX_COMMAND_BYTES}"):
+        check_command("command", largest + "x")
+
+
+@pytest.mark.parametrize("letter", ["x", "ü"])
+def test_a_word_or_variable_is_shorter_than_the_kernel_takes(letter: str) -> None:
+    word = letter * (MAX_WORD_BYTES // len(letter.encode()))
+
+    assert read(argv=["echo", word]).argv == ("echo", word)
+    with pytest.raises(BadInput, match="less than 128 KiB"):
+        read(argv=["echo", word + letter])
+    with pytest.raises(BadInput, match="less than 128 KiB"):
+        read(env={"A": word})
+
+
+def test_an_argument_vector_is_at_most_a_mebibyte() -> None:
+    with pytest.raises(BadInput, match=f"more than {MAX_COMMAND_BYTES} bytes"):
+        read(argv=["x" * 100_000] * 11)
+
+
+def test_a_long_bad_value_is_shown_cut() -> None:
+    with pytest.raises(BadInput) as refused:
+        read(id="!" * 1000)
+
+    assert len(refused.value.message) < 120
+
+
+def test_a_time_given_on_top_takes_the_place_of_a_delay_below() -> None:
+    spec = spec_from_fields({"run_at": "2030-01-01T00:00Z"}, NOW, JobSpec(command="true", delay_ms=5))
+
+    assert spec.run_at is not None
+    assert spec.delay_ms is None
+
+
+def test_a_delay_given_on_top_takes_the_place_of_a_time_below() -> None:
+    spec = spec_from_fields({"delay": 5}, NOW, JobSpec(command="true", run_at=5))
+
+    assert (spec.run_at, spec.delay_ms) == (None, 5000)
+
+
+def test_a_command_given_on_top_takes_the_place_of_an_argument_vector_below() -> None:
+    spec = spec_from_fields({"command": "true"}, NOW, JobSpec(argv=("true",)))
+
+    assert (spec.command, spec.argv) == ("true", None)

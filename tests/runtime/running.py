@@ -1,0 +1,106 @@
+"""One command under a real runner, without a store: what the worker's loop does, as far as one run needs it."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from queuectl.model.attempt import Report
+from queuectl.model.job import Claim, Job
+from queuectl.model.states import State
+from queuectl.runtime.loop import Loop
+from queuectl.runtime.runner import Runner
+from queuectl.settings import Settings, resolve
+from queuectl.system.home import Home, log_path
+from tests.program import DEADLINE_S, pids_with
+
+
+class Bench:
+    """Starts commands and drives them to their report."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = Home(root=str(root))
+        self.home.make()
+        self.loop = Loop()
+        self.worker_id = secrets.token_hex(8)
+        self._devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self._seq = 0
+
+    def start(
+        self,
+        command: str | None = None,
+        *,
+        argv: str | None = None,
+        cwd: str | None = "/",
+        timeout_s: float | None = None,
+        **settings: str,
+    ) -> Runner:
+        """Start a shell line, or an argument vector given as JSON; settings by key."""
+        self._seq += 1
+        job = a_job(self._seq, self.worker_id).replace(
+            command=command, argv=argv, cwd=cwd, timeout_ms=None if timeout_s is None else round(timeout_s * 1000)
+        )
+        return Runner(Claim(job=job), self.home, the_settings(**settings), dict(os.environb), self._devnull, self.loop)
+
+    def turn(self, runner: Runner, until: float) -> None:
+        """Do what a worker does between two settles."""
+        self.loop.turn(min(until, runner.next_tick()))
+        runner.tick(time.monotonic())
+
+    def turn_until(self, runner: Runner, look: Callable[[], object]) -> None:
+        """Drive a command until something is so."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not look():
+            assert time.monotonic() < deadline, "the command did not get there in time"
+            self.turn(runner, time.monotonic() + 0.02)
+
+    def finish(self, runner: Runner) -> Report:
+        """Drive a command to its report."""
+        self.turn_until(runner, lambda: runner.report)
+        assert runner.report is not None
+        return runner.report
+
+    def run(self, command: str | None = None, **options: object) -> Report:
+        """Run a command from its start to its report."""
+        return self.finish(self.start(command, **options))  # type: ignore[arg-type]
+
+    def mark(self, runner: Runner) -> str:
+        """Return the mark the processes of a command carry."""
+        return f"{self.worker_id}:{runner.claim.job.seq}:{runner.claim.job.run}"
+
+    def living(self, runner: Runner) -> list[int]:
+        """Return the processes that carry the command's mark and have not ended."""
+        return [pid for pid in pids_with("QUEUECTL_CLAIM", self.mark(runner)) if is_running(pid)]
+
+    def log(self, runner: Runner) -> Path:
+        """Return where the output of a command goes when it needs a file."""
+        return Path(log_path(self.home, runner.claim.job.seq, runner.claim.job.run))
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        os.close(self._devnull)
+        self.loop._epoll.close()
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def the_settings(**changes: str) -> Settings:
+    """Return the default settings with some changed, as a person would write them."""
+    return resolve(changes, {})[0]
+
+
+def a_job(seq: int, worker_id: str) -> Job:
+    """Return a job in its first run."""
+    return Job(
+        seq=seq, given_id=None, state=State.PROCESSING, queue="default", lane_id=1, priority=0, run=1, attempts=0,
+        losses=0, max_retries=3, cancel_requested=0, worker_id=worker_id, run_at=None, created_at=0, updated_at=0,
+        started_at=0, finished_at=None, exit_code=None, error=None, timeout_ms=None, backoff=None, cwd=None, env=None,
+        tags=None, command=None, argv=None,
+    )  # fmt: skip

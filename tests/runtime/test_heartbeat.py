@@ -1,0 +1,94 @@
+"""Heartbeat and identity: a process is in the store while it lives, and learns when it was given up."""
+
+import os
+import time
+
+import pytest
+
+from queuectl.actions.connect import Target
+from queuectl.runtime import heartbeat
+from queuectl.runtime.heartbeat import Heartbeat
+from queuectl.runtime.identity import Identity, new_id
+from queuectl.runtime.loop import Loop
+from queuectl.store import workers
+from queuectl.store.database import Database
+from tests.program import wait_for
+
+
+def registered(db: Database, target: Target) -> Identity:
+    """Register this process as a worker."""
+    target.home.make()
+    return Identity(db, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, queues=("a",), slots=3)
+
+
+def row_of(db: Database, identity: Identity) -> workers.Worker:
+    row = db.read(lambda tx: workers.get(tx, identity.id))
+    assert row is not None
+    return row
+
+
+def test_a_registered_process_has_a_row_and_a_lock(db: Database, target: Target) -> None:
+    identity = registered(db, target)
+
+    row = row_of(db, identity)
+
+    assert (row.state, row.pid, row.queue_list, row.slots) == ("live", os.getpid(), ["a"], 3)
+    assert os.path.exists(row.lock_path)
+    identity.end()
+
+
+def test_the_end_closes_the_row_and_gives_the_lock_back(db: Database, target: Target) -> None:
+    identity = registered(db, target)
+    lock_path = row_of(db, identity).lock_path
+
+    identity.end()
+
+    row = row_of(db, identity)
+    assert (row.state, row.ended_at is not None, os.path.exists(lock_path)) == ("ended", True, False)
+
+
+def test_a_living_process_beats_from_the_start(db: Database, target: Target) -> None:
+    identity = registered(db, target)
+    beating = Heartbeat(target, identity.id, 0.05, Loop())
+
+    beating.start()
+    wait_for(lambda: row_of(db, identity).beats >= 3 or None, "three beats")
+    beating.stop()
+
+    assert not beating.is_given_up
+    identity.end()
+
+
+def test_a_process_given_up_for_dead_learns_of_it(db: Database, target: Target) -> None:
+    identity = registered(db, target)
+    beating = Heartbeat(target, identity.id, 0.05, Loop())
+    beating.start()
+    wait_for(lambda: row_of(db, identity).beats or None, "a beat")
+
+    db.write(lambda tx: workers.end(tx, identity.id, workers.LOST))
+    wait_for(lambda: beating.is_given_up or None, "the news")
+    beating.stop()
+
+    assert row_of(db, identity).state == "lost"
+    identity.end()
+
+
+def test_a_process_whose_main_loop_hangs_stops_beating(
+    db: Database, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "HUNG_AFTER_S", 0.3)
+    identity, loop = registered(db, target), Loop()
+    beating = Heartbeat(target, identity.id, 0.02, loop)
+    beating.start()
+    wait_for(lambda: row_of(db, identity).beats or None, "a beat")
+
+    wait_for(lambda: time.monotonic() - loop.turned_at > 0.5 or None, "the loop to hang")
+    hung = row_of(db, identity).beats
+    for _ in range(20):
+        assert row_of(db, identity).beats == hung
+    loop.turn(0)
+    wait_for(lambda: row_of(db, identity).beats > hung or None, "another beat")
+    beating.stop()
+
+    assert not beating.is_given_up
+    identity.end()

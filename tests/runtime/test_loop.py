@@ -1,0 +1,108 @@
+"""The poll loop: one wait with a deadline, a callback per descriptor."""
+
+import os
+import time
+
+import pytest
+
+from queuectl.runtime.loop import Loop
+
+
+class Pipe:
+    """A pipe whose reading end is watched."""
+
+    def __init__(self) -> None:
+        self.read_end, self.write_end = os.pipe()
+
+    def ring(self) -> None:
+        os.write(self.write_end, b"x")
+
+    def close(self) -> None:
+        for fd in (self.read_end, self.write_end):
+            os.close(fd)
+
+
+def test_a_turn_ends_at_its_time() -> None:
+    begun = time.monotonic()
+
+    Loop().turn(begun + 0.1)
+
+    assert 0.09 <= time.monotonic() - begun < 5
+
+
+def test_a_time_that_has_passed_does_not_wait() -> None:
+    begun = time.monotonic()
+
+    Loop().turn(begun - 100)
+
+    assert time.monotonic() - begun < 5
+
+
+def test_what_is_readable_is_called_back_at_once() -> None:
+    loop, pipe, heard = Loop(), Pipe(), []
+    loop.watch(pipe.read_end, lambda: heard.append(os.read(pipe.read_end, 1)))
+
+    pipe.ring()
+    loop.turn(time.monotonic() + 60)
+
+    assert heard == [b"x"]
+    pipe.close()
+
+
+def test_the_end_of_a_pipe_is_called_back() -> None:
+    loop, pipe, heard = Loop(), Pipe(), []
+    loop.watch(pipe.read_end, lambda: heard.append(os.read(pipe.read_end, 1)))
+
+    os.close(pipe.write_end)
+    loop.turn(time.monotonic() + 60)
+
+    assert heard == [b""]
+    os.close(pipe.read_end)
+
+
+def test_a_descriptor_that_is_forgotten_is_silent() -> None:
+    loop, pipe = Loop(), Pipe()
+    loop.watch(pipe.read_end, lambda: pytest.fail("it was forgotten"))
+
+    loop.unwatch(pipe.read_end)
+    loop.unwatch(pipe.read_end)
+    pipe.ring()
+    loop.turn(0)
+
+    pipe.close()
+
+
+def test_a_callback_may_forget_another_of_the_same_turn() -> None:
+    loop, pipes, heard = Loop(), [Pipe(), Pipe()], []
+    for pipe, other in (pipes, reversed(pipes)):
+
+        def called(pipe: Pipe = pipe, other: Pipe = other) -> None:
+            heard.append(pipe)
+            loop.unwatch(other.read_end)
+
+        loop.watch(pipe.read_end, called)
+
+    for pipe in pipes:
+        pipe.ring()
+    loop.turn(time.monotonic() + 60)
+
+    assert len(heard) == 1
+    for pipe in pipes:
+        pipe.close()
+
+
+def test_forgetting_a_descriptor_that_was_closed_already_is_fine() -> None:
+    loop, pipe = Loop(), Pipe()
+    loop.watch(pipe.read_end, lambda: None)
+    pipe.close()
+
+    loop.unwatch(pipe.read_end)
+
+
+def test_each_turn_is_noted_for_the_heartbeat() -> None:
+    loop = Loop()
+    before = loop.turned_at
+
+    loop.turn(time.monotonic() + 0.01)
+
+    assert loop.turned_at > before

@@ -1,0 +1,369 @@
+"""Runner: one real command from its start to its report, in every way it can end."""
+
+import gc
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queuectl.model.verdict import OutcomeKind
+from queuectl.runtime.runner import CANCEL, HAND_BACK, TIMEOUT
+from tests.program import wait_for
+from tests.runtime.running import Bench, is_running
+
+SHORT_GRACE = {"kill_grace_seconds": "0.3"}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """Somewhere to run commands."""
+    bench = Bench(tmp_path / "home")
+    yield bench
+    bench.close()
+
+
+class TestEnds:
+    """How a run is reported."""
+
+    @pytest.mark.parametrize("code", [0, 1, 42, 255])
+    def test_the_exit_code_is_the_commands(self, bench: Bench, code: int) -> None:
+        outcome = bench.run(f"exit {code}").outcome
+
+        assert (outcome.kind, outcome.exit_code, outcome.is_success) == (OutcomeKind.EXITED, code, code == 0)
+
+    def test_a_signal_that_ended_the_command_is_named(self, bench: Bench) -> None:
+        outcome = bench.run("kill -9 $$").outcome
+
+        assert (outcome.kind, outcome.exit_code, outcome.signal) == (OutcomeKind.KILLED, None, 9)
+
+    def test_what_the_kernel_counted_is_reported(self, bench: Bench) -> None:
+        report = bench.run("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+
+        assert report.cpu_ms is not None
+        assert report.cpu_ms >= 10
+        assert report.peak_memory_bytes is not None
+        assert report.peak_memory_bytes > 100_000
+
+    def test_nothing_stays_open_after_a_run(self, bench: Bench) -> None:
+        bench.run("echo before")
+        gc.collect()  # what earlier tests left to it
+        before = set(os.listdir("/proc/self/fd"))
+
+        bench.run("seq 100000", max_output_bytes="64KiB")
+        bench.run("sleep 60", timeout_s=0.05)
+        bench.run(argv='["/no/such/program"]')
+
+        assert set(os.listdir("/proc/self/fd")) == before
+
+    def test_a_command_that_ends_leaves_what_it_started_in_the_background_alone(
+        self, bench: Bench, tmp_path: Path
+    ) -> None:
+        runner = bench.start(f"sleep 600 >/dev/null 2>&1 & echo $! >{tmp_path}/pid")
+
+        report = bench.finish(runner)
+        left = int((tmp_path / "pid").read_text())
+
+        assert report.outcome.is_success
+        assert is_running(left)
+        os.kill(left, signal.SIGKILL)
+
+
+class TestStarts:
+    """What a command finds when it starts, and what happens when it cannot."""
+
+    def test_a_folder_that_is_missing(self, bench: Bench) -> None:
+        outcome = bench.run("true", cwd="/no/such/folder").outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 126)
+        assert outcome.error == "cannot enter /no/such/folder: No such file or directory"
+
+    @pytest.mark.parametrize("program", ["no-such-program", "/no/such/program", "./no-such-program"])
+    def test_a_program_that_is_missing(self, bench: Bench, program: str) -> None:
+        outcome = bench.run(argv=json.dumps([program])).outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 127)
+        assert program in str(outcome.error)
+
+    def test_a_file_that_may_not_be_executed(self, bench: Bench, tmp_path: Path) -> None:
+        (tmp_path / "plain").write_text("echo hi\n")
+
+        outcome = bench.run(argv=json.dumps([str(tmp_path / "plain")])).outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 126)
+
+    def test_a_file_on_the_path_that_may_not_be_executed(
+        self, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "plain").write_text("echo hi\n")
+        monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{tmp_path}")
+
+        outcome = bench.run(argv='["plain"]').outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 126)
+
+    def test_a_shell_that_is_missing(self, bench: Bench) -> None:
+        outcome = bench.run("true", shell="/no/such/shell").outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 127)
+        assert "/no/such/shell" in str(outcome.error)
+
+    def test_a_script_without_a_first_line_runs_through_sh(self, bench: Bench, tmp_path: Path) -> None:
+        script = tmp_path / "script"
+        script.write_text('echo "$0 got $1"\n')
+        script.chmod(0o755)
+
+        report = bench.run(argv='["./script", "a b"]', cwd=str(tmp_path))
+
+        assert report.output_tail == b"./script got a b\n"
+
+    def test_an_argument_vector_meets_no_shell(self, bench: Bench) -> None:
+        report = bench.run(argv='["printf", "%s|", "$HOME", "a  b", "*"]')
+
+        assert report.output_tail == b"$HOME|a  b|*|"
+
+    def test_the_shell_of_the_settings_is_used(self, bench: Bench) -> None:
+        report = bench.run("echo ${BASH_VERSION:+bash}", shell="/bin/bash")
+
+        assert report.output_tail == b"bash\n"
+
+    def test_stdin_is_empty(self, bench: Bench) -> None:
+        report = bench.run("cat; readlink /proc/self/fd/0")
+
+        assert report.output_tail == b"/dev/null\n"
+
+    def test_signals_do_what_they_do_by_default(self, bench: Bench) -> None:
+        report = bench.run("yes | head -1; grep -E 'Sig(Ign|Blk)' /proc/self/status")
+
+        y, _, blocked, _, ignored = report.output_tail.split()
+        assert (report.outcome.is_success, y) == (True, b"y")
+        assert int(blocked, 16) & 0x7FFFFFFF == int(ignored, 16) & 0x7FFFFFFF == 0
+
+    def test_the_command_leads_a_session_of_its_own(self, bench: Bench) -> None:
+        report = bench.run("set -- $(cat /proc/$$/stat); echo $$ $5 $6")
+
+        pid, group, session = report.output_tail.split()
+        assert pid == group == session
+
+    def test_only_the_three_streams_are_handed_down(self, bench: Bench) -> None:
+        report = bench.run(argv='["ls", "/proc/self/fd"]')
+
+        assert report.output_tail.split() == [b"0", b"1", b"2", b"3"]  # 3 is the folder ls itself reads
+
+    def test_a_shell_line_of_200_kib_runs_through_a_file_that_is_gone_after(self, bench: Bench) -> None:
+        line = f"x='{'y' * (200 << 10)}'; ls {bench.home.run}; echo ${{#x}}"
+
+        report = bench.run(line)
+
+        assert report.output_tail.split() == [b"1.1.sh", b"204800"]
+        assert os.listdir(bench.home.run) == []
+
+    def test_a_long_shell_line_is_measured_in_bytes(self, bench: Bench) -> None:
+        report = bench.run(f"x='{'ä' * (66 << 10)}'; echo ok")
+
+        assert report.output_tail == b"ok\n"
+
+    def test_a_long_shell_line_that_removes_its_own_file_harms_nobody(self, bench: Bench) -> None:
+        report = bench.run(f"rm {bench.home.run}/*.sh; : '{'y' * (200 << 10)}'")
+
+        assert report.outcome.is_success
+
+    def test_a_long_shell_line_that_cannot_be_written_does_not_start(self, bench: Bench) -> None:
+        os.rmdir(bench.home.run)
+
+        outcome = bench.run(f": '{'y' * (200 << 10)}'").outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 126)
+
+
+class TestOutput:
+    """What is kept of what a command prints."""
+
+    def test_both_streams_are_kept_in_order(self, bench: Bench) -> None:
+        report = bench.run("echo one; echo two >/dev/stderr; echo three")
+
+        assert report.output_tail == b"one\ntwo\nthree\n"
+
+    def test_tee_to_stderr_works(self, bench: Bench) -> None:
+        report = bench.run("echo both | tee /dev/stderr; sleep 0.3; echo later | tee /dev/stderr")
+
+        assert report.output_tail == b"both\nboth\nlater\nlater\n"
+        assert report.output_file == "0/1.1.log"
+        assert Path(bench.home.logs, report.output_file).read_bytes() == report.output_tail
+
+    def test_short_output_makes_no_file(self, bench: Bench) -> None:
+        report = bench.run("echo short")
+
+        assert (report.output_bytes, report.output_file, os.listdir(bench.home.logs)) == (6, None, [])
+
+    def test_output_of_a_command_that_goes_on_can_be_read_while_it_runs(self, bench: Bench) -> None:
+        runner = bench.start("echo begun; sleep 600")
+
+        bench.turn_until(runner, lambda: bench.log(runner).exists())
+        seen = bench.log(runner).read_bytes()
+        runner.stop(HAND_BACK)
+        bench.finish(runner)
+
+        assert seen == b"begun\n"
+        assert runner.elapsed_s < 5
+
+    def test_output_that_begins_late_can_be_read_while_it_runs(self, bench: Bench) -> None:
+        runner = bench.start("sleep 0.5; echo late; sleep 600")
+
+        bench.turn_until(runner, lambda: bench.log(runner).exists())
+        seen = bench.log(runner).read_bytes()
+        runner.stop(HAND_BACK)
+        bench.finish(runner)
+
+        assert seen == b"late\n"
+
+    def test_a_file_that_is_due_is_never_forgotten(self, bench: Bench) -> None:
+        runner = bench.start("echo begun; sleep 600")
+        bench.turn_until(runner, lambda: runner._output._total)
+
+        while runner.elapsed_s < 0.2:  # the worker is busy with something else while the time passes
+            pass
+        due = runner.next_tick()
+        runner.stop(HAND_BACK)
+        bench.finish(runner)
+
+        assert due <= time.monotonic()
+
+    def test_a_child_that_keeps_the_pipe_open_does_not_delay_the_end(self, bench: Bench, tmp_path: Path) -> None:
+        runner = bench.start(f"sleep 600 & echo $! >{tmp_path}/pid; echo done")
+
+        report = bench.finish(runner)
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+        assert (report.outcome.is_success, report.output_tail) == (True, b"done\n")
+        assert runner.elapsed_s < 5
+
+    def test_a_child_that_floods_the_pipe_does_not_delay_the_end(self, bench: Bench, tmp_path: Path) -> None:
+        runner = bench.start(f"yes flood & echo $! >{tmp_path}/pid; sleep 0.3")
+
+        report = bench.finish(runner)
+        flood = int((tmp_path / "pid").read_text())
+        wait_for(lambda: not is_running(flood) or None, "the child to find its pipe closed")
+
+        assert report.outcome.is_success
+        assert runner.elapsed_s < 5
+
+    def test_a_log_that_cannot_be_written_does_not_stop_the_command(self, bench: Bench) -> None:
+        os.rmdir(bench.home.logs)
+        Path(bench.home.logs).write_text("a file where the folder should be")
+
+        report = bench.run("seq 50000; sleep 0.3; echo end")
+
+        assert report.outcome.is_success
+        assert report.output_tail.startswith(b"[queuectl: the output could not be written to disk: ")
+        assert report.output_tail.endswith(b"50000\nend\n")
+
+
+class TestStops:
+    """Ending a command means ending its whole tree."""
+
+    def test_a_timeout_ends_the_tree_children_in_the_background_included(self, bench: Bench) -> None:
+        runner = bench.start("sleep 600 & (sleep 600; true) & sleep 600", timeout_s=0.2)
+
+        outcome = bench.finish(runner).outcome
+
+        assert (outcome.kind, outcome.error) == (OutcomeKind.TIMED_OUT, "timed out after 0.2 s")
+        assert bench.living(runner) == []
+
+    def test_a_child_that_ignores_sigterm_is_killed_after_the_grace(self, bench: Bench) -> None:
+        runner = bench.start("sh -c 'trap \"\" TERM; while :; do sleep 1; done' & wait", timeout_s=0.2, **SHORT_GRACE)
+
+        outcome = bench.finish(runner).outcome
+
+        assert outcome.kind is OutcomeKind.TIMED_OUT
+        assert bench.living(runner) == []
+        assert 0.5 <= runner.elapsed_s < 10
+
+    def test_a_child_in_a_session_of_its_own_is_found_by_its_mark(self, bench: Bench) -> None:
+        runner = bench.start("setsid sleep 600 & sleep 600", timeout_s=0.3, **SHORT_GRACE)
+        bench.turn_until(runner, lambda: len(bench.living(runner)) == 3)
+
+        outcome = bench.finish(runner).outcome
+
+        assert outcome.kind is OutcomeKind.TIMED_OUT
+        assert bench.living(runner) == []
+
+    def test_a_child_without_the_mark_is_found_by_its_session(self, bench: Bench, tmp_path: Path) -> None:
+        runner = bench.start(f"env -i sleep 600 & echo $! >{tmp_path}/pid; sleep 600", timeout_s=0.3, **SHORT_GRACE)
+
+        bench.finish(runner)
+
+        assert not is_running(int((tmp_path / "pid").read_text()))
+
+    def test_a_stopped_child_is_ended_too(self, bench: Bench, tmp_path: Path) -> None:
+        runner = bench.start(f"sleep 600 & echo $! >{tmp_path}/pid; kill -STOP $!; wait", timeout_s=0.3)
+
+        outcome = bench.finish(runner).outcome
+
+        assert outcome.kind is OutcomeKind.TIMED_OUT
+        assert not is_running(int((tmp_path / "pid").read_text()))
+        assert runner.elapsed_s < 5  # continued, so that it could end before the grace was over
+
+    def test_a_command_that_ends_well_within_the_grace_still_timed_out(self, bench: Bench) -> None:
+        command = "trap 'echo tidied up; exit 0' TERM; while :; do sleep 0.05; done"
+        runner = bench.start(command, timeout_s=0.3, kill_grace_seconds="30")
+
+        report = bench.finish(runner)
+
+        assert (report.outcome.kind, report.outcome.exit_code) == (OutcomeKind.TIMED_OUT, 0)
+        assert report.output_tail.endswith(b"tidied up\n")
+        assert runner.elapsed_s < 10
+
+    def test_what_is_printed_during_the_grace_is_kept(self, bench: Bench) -> None:
+        command = "trap 'echo last words; sleep 0.2; echo really' TERM; sleep 600 & wait; wait"
+        report = bench.run(command, timeout_s=0.2)
+
+        assert report.output_tail == b"last words\nreally\n"
+
+    def test_a_job_without_a_timeout_has_that_of_the_settings(self, bench: Bench) -> None:
+        outcome = bench.run("sleep 600", job_timeout="0.2").outcome
+
+        assert outcome.error == "timed out after 0.2 s"
+
+    @pytest.mark.parametrize(
+        "reason, kind", [(CANCEL, "cancelled"), (HAND_BACK, "handed_back"), (TIMEOUT, "timed_out")]
+    )
+    def test_the_first_reason_to_stop_decides(self, bench: Bench, reason: str, kind: str) -> None:
+        runner = bench.start("sleep 600", timeout_s=600)
+
+        runner.stop(reason)
+        runner.stop(HAND_BACK)
+        runner.stop(CANCEL)
+
+        assert bench.finish(runner).outcome.kind == kind
+
+    def test_a_command_that_ended_before_the_first_signal_keeps_its_own_outcome(self, bench: Bench) -> None:
+        runner = bench.start("exit 7")
+        wait_for(lambda: not is_running(runner._pid) or None, "the command to end")
+
+        runner.stop(CANCEL)
+        outcome = bench.finish(runner).outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.EXITED, 7)
+
+    def test_a_process_of_another_user_does_not_bring_the_worker_down(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        runner = bench.start("trap '' TERM; while :; do sleep 0.05; done", timeout_s=0.1, kill_grace_seconds="0")
+        refused = []
+
+        def refuse(pid: int, number: int) -> None:
+            refused.append(pid)
+            raise PermissionError(1, "Operation not permitted")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "kill", refuse)
+            bench.turn_until(runner, lambda: len(refused) > 3)
+        is_over_too_early = runner.report is not None
+        outcome = bench.finish(runner).outcome
+
+        assert not is_over_too_early
+        assert outcome.kind is OutcomeKind.TIMED_OUT

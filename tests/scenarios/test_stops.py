@@ -1,0 +1,245 @@
+"""Stopping end to end: what a drain finishes, what a stop at once hands back, and that nothing is left."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.program import PROGRAM, Cli, lines_of, wait_for
+from tests.scenarios.working import (
+    another,
+    environment_of,
+    is_running,
+    marked,
+    on_sqlite,
+    tree_of,
+    wait_for_workers,
+    workers_of,
+)
+
+
+def waiting_job(cli: Cli, tmp_path: Path) -> str:
+    """Add a job that ends when the test says so."""
+    return cli.enqueue(f"while ! test -e {tmp_path}/go; do sleep 0.05; done")
+
+
+def test_one_sigterm_finishes_the_running_job_and_takes_no_more(cli: Cli, tmp_path: Path) -> None:
+    running, waiting = waiting_job(cli, tmp_path), cli.enqueue("true")
+    supervisor = cli.start("worker", "start")
+    cli.wait_for_state(running, "processing")
+
+    supervisor.send_signal(signal.SIGTERM)
+    wait_for_words(supervisor, "stopping when the running jobs end")
+    (tmp_path / "go").touch()
+    code = supervisor.wait(30)
+
+    assert code == 0
+    assert (cli.job(running)["state"], cli.job(waiting)["state"]) == ("completed", "pending")
+    assert_all_closed(cli, 2)
+
+
+def test_two_sigterms_hand_the_job_back_uncharged_and_leave_nothing(cli: Cli) -> None:
+    job_id = cli.enqueue("sleep 600 & setsid sleep 600 & sleep 600")
+    cli.ok("config", "set", "kill_grace_seconds", "1")
+    supervisor = cli.start("worker", "start")
+    wait_for(lambda: len(tree_of(cli, job_id)) == 4 or None, "the tree")
+    before = cli.job(job_id)
+
+    supervisor.send_signal(signal.SIGTERM)
+    wait_for_words(supervisor, "stopping when the running jobs end")
+    supervisor.send_signal(signal.SIGTERM)
+    code = supervisor.wait(30)
+
+    job = cli.job(job_id)
+    assert (code, job["state"], job["attempts"], job["losses"]) == (0, "pending", 0, 0)
+    assert marked(before) == []
+    assert_all_closed(cli, 2)
+
+
+def test_worker_stop_waits_for_the_running_jobs(cli: Cli, tmp_path: Path) -> None:
+    job_id = waiting_job(cli, tmp_path)
+    supervisors = [cli.start("worker", "start", "-n", "2"), cli.start("worker", "start")]
+    cli.wait_for_state(job_id, "processing")
+    wait_for_workers(cli, 3)
+
+    stopping = cli.start("worker", "stop")
+    wait_for(lambda: len(workers_of(cli)) == 1 or None, "the idle workers to leave")
+    (tmp_path / "go").touch()
+    codes = [process.wait(30) for process in (stopping, *supervisors)]
+
+    assert codes == [0, 0, 0]
+    assert cli.job(job_id)["state"] == "completed"
+    assert_all_closed(cli, 5)
+
+
+def test_worker_stop_now_hands_back(cli: Cli) -> None:
+    job_id = cli.enqueue("sleep 600")
+    supervisor = cli.start("worker", "start")
+    before = cli.wait_for_state(job_id, "processing")
+
+    said = cli.json("worker", "stop", "--now")
+
+    job = cli.job(job_id)
+    assert said == [{"stopped": 1, "remaining": []}]
+    assert (job["state"], job["attempts"]) == ("pending", 0)
+    assert marked(before) == []
+    assert supervisor.wait(30) == 0
+
+
+def test_worker_stop_gives_up_waiting_when_told_to(cli: Cli) -> None:
+    job_id = cli.enqueue("sleep 600")
+    cli.start("worker", "start")
+    cli.wait_for_state(job_id, "processing")
+
+    done = cli.run("worker", "stop", "--timeout", "0.5s")
+
+    assert done.returncode == 4
+    assert "still running jobs" in done.stderr
+    assert cli.job(job_id)["state"] == "processing"
+
+
+def test_worker_stop_now_after_a_drain_that_takes_too_long(cli: Cli) -> None:
+    job_id = cli.enqueue("sleep 600")
+    cli.start("worker", "start")
+    cli.wait_for_state(job_id, "processing")
+    cli.run("worker", "stop", "--timeout", "0.1s")
+
+    cli.ok("worker", "stop", "--now")
+
+    assert cli.job(job_id)["state"] == "pending"
+
+
+@on_sqlite
+def test_worker_stop_without_workers_is_fine(cli: Cli) -> None:
+    assert cli.ok("worker", "stop") == "no worker is running\n"
+
+
+def test_detached_workers_are_at_work_when_the_prompt_returns(cli: Cli) -> None:
+    started = cli.json("worker", "start", "-d", "-n", "2")[0]
+    listed = workers_of(cli)
+    job_id = cli.enqueue("echo from the background")
+    cli.wait_for_state(job_id, "completed")
+
+    log = Path(cli.target.home.worker_log).read_text()
+    stopped = cli.json("worker", "stop")
+
+    assert {worker["pid"] for worker in listed} == {worker["pid"] for worker in pids_of(started)}
+    assert f"job {job_id} run 1: completed" in log
+    assert stopped == [{"stopped": 2, "remaining": []}]
+    assert workers_of(cli) == []
+
+
+@on_sqlite
+def test_detached_workers_outlive_the_shell_that_started_them(cli: Cli) -> None:
+    shell = f"{PROGRAM} worker start -d --json; kill -HUP -$$; sleep 600"
+    done = subprocess.run(
+        ["setsid", "--wait", "sh", "-c", shell], env=cli.environ, capture_output=True, text=True, timeout=60
+    )
+
+    words = json.loads(done.stdout)
+    pids = [words["pid"], *(worker["pid"] for worker in words["workers"])]
+    cli.wait_for_state(cli.enqueue("true"), "completed")
+
+    assert all(map(is_running, pids))
+    cli.ok("worker", "stop")
+    wait_for(lambda: not any(map(is_running, pids)) or None, "all to leave")
+
+
+@on_sqlite
+def test_a_detached_start_without_a_store_says_why(cli: Cli, tmp_path: Path) -> None:
+    nowhere = f"postgresql://nobody@/none?host={tmp_path}"
+
+    done = cli.run("worker", "start", "-d", "-j", "1", env={"QUEUECTL_DATABASE_URL": nowhere})
+
+    assert done.returncode == 5
+    assert str(tmp_path) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@on_sqlite
+def test_a_detached_supervisor_that_fails_says_why(cli: Cli) -> None:
+    os.mkdir(cli.target.home.worker_log)
+
+    done = cli.run("worker", "start", "-d")
+
+    why = f"queuectl: the workers did not start: cannot write {cli.target.home.worker_log}: Is a directory\n"
+    assert (done.returncode, done.stderr.startswith(why)) == (5, True), done.stderr
+    assert workers_of(cli) == []
+
+
+@on_sqlite
+def test_a_detached_start_inside_a_job_does_not_pass_its_mark_on(cli: Cli) -> None:
+    job_id = cli.enqueue(f"{PROGRAM} worker start -d --json")
+    cli.drain()
+    words = json.loads(cli.ok("logs", job_id).splitlines()[-1])
+
+    pids = [words["pid"], *(worker["pid"] for worker in words["workers"])]
+    environments = [environment_of(pid) for pid in pids]
+
+    assert cli.job(job_id)["state"] == "completed"
+    assert not any("QUEUECTL_CLAIM" in env for env in environments)
+    assert environments[1]["QUEUECTL_WORKER"] == words["workers"][0]["id"]
+    assert cli.wait_for_state(cli.enqueue("env | grep -c QUEUECTL_WORKER"), "failed")
+
+
+@on_sqlite
+@pytest.mark.needs("tmux")
+def test_ctrl_c_in_a_terminal_finishes_the_running_job(cli: Cli, tmp_path: Path) -> None:
+    job_id = waiting_job(cli, tmp_path)
+    log, code = tmp_path / "log", tmp_path / "code"
+    session = f"QUEUECTL_HOME={cli.target.home.root} {PROGRAM} worker start 2>{log}; echo $? >{code}"
+    tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+    subprocess.run([*tmux, "new-session", "-d", "-s", "t", session], check=True, env=cli.environ)
+    cli.wait_for_state(job_id, "processing")
+
+    subprocess.run([*tmux, "send-keys", "-t", "t", "C-c"], check=True)
+    wait_for(lambda: "stopping when the running jobs end" in log.read_text() or None, "the supervisor to hear it")
+    (tmp_path / "go").touch()
+    wait_for(lambda: lines_of(code), "the end")
+
+    assert lines_of(code) == ["0"]
+    assert cli.job(job_id)["state"] == "completed"
+    subprocess.run([*tmux, "kill-server"], capture_output=True)
+
+
+@on_sqlite
+def test_stopping_one_home_never_touches_another_on_the_same_host(cli: Cli, tmp_path: Path) -> None:
+    other = another(cli, tmp_path / "other")
+    supervisors = [one.start("worker", "start") for one in (cli, other)]
+    ids = [one.enqueue("exec sleep 600") for one in (cli, other)]
+    for one, job_id in zip((cli, other), ids, strict=True):
+        one.wait_for_state(job_id, "processing")
+
+    cli.ok("worker", "stop", "--now")
+    code = supervisors[0].wait(30)
+    theirs = other.job(ids[1])
+    still_there = marked(theirs)
+    other.clean_up()
+
+    assert (ids, code, cli.job(ids[0])["state"]) == (["1", "1"], 0, "pending")
+    assert (theirs["state"], theirs["run"], len(still_there)) == ("processing", 1, 1)
+
+
+def pids_of(started: dict[str, object]) -> list[dict[str, object]]:
+    workers = started["workers"]
+    assert isinstance(workers, list)
+    return workers
+
+
+def wait_for_words(process: "subprocess.Popen[str]", words: str) -> None:
+    """Read what a process says until it says this."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if words in line:
+            return
+    raise AssertionError(f"it never said {words!r}")
+
+
+def assert_all_closed(cli: Cli, count: int) -> None:
+    """Every worker and supervisor has closed its row and given its lock back."""
+    rows = cli.json("worker", "list", "--all")
+    assert [row["state"] for row in rows] == ["ended"] * count
+    assert not [name for name in os.listdir(cli.target.home.run) if name not in ("wake", "setup.lock")]

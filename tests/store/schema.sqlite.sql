@@ -1,0 +1,118 @@
+CREATE TABLE attempts (
+    job_seq            INTEGER NOT NULL,
+    run                INTEGER NOT NULL,
+    attempt            INTEGER NOT NULL,
+    worker_id          TEXT NOT NULL,
+    host               TEXT NOT NULL,
+    started_at         INTEGER NOT NULL,
+    finished_at        INTEGER NOT NULL,
+    outcome            TEXT NOT NULL,
+    exit_code          INTEGER,
+    signal             INTEGER,
+    error              TEXT,
+    cpu_ms             INTEGER,
+    peak_memory_bytes  INTEGER,
+    output_bytes       INTEGER NOT NULL DEFAULT 0,
+    output_file        TEXT,
+    output_tail        BLOB NOT NULL,
+    PRIMARY KEY (job_seq, run)
+) WITHOUT ROWID;
+
+CREATE TABLE audit (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    who     TEXT NOT NULL,
+    action  TEXT NOT NULL,
+    target  TEXT,
+    count   INTEGER NOT NULL
+);
+
+CREATE TABLE config (
+    key         TEXT PRIMARY KEY,
+    value       TEXT NOT NULL,
+    updated_at  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE jobs (
+    seq               INTEGER PRIMARY KEY AUTOINCREMENT,
+    given_id          TEXT,
+    state             TEXT NOT NULL CHECK (state IN
+                          ('pending', 'scheduled', 'blocked', 'processing', 'completed', 'failed', 'dead', 'cancelled')),
+    queue             TEXT NOT NULL,
+    lane_id           INTEGER NOT NULL,
+    priority          INTEGER NOT NULL DEFAULT 0,
+    run               INTEGER NOT NULL DEFAULT 0,
+    attempts          INTEGER NOT NULL DEFAULT 0,
+    losses            INTEGER NOT NULL DEFAULT 0,
+    max_retries       INTEGER NOT NULL,
+    cancel_requested  INTEGER NOT NULL DEFAULT 0,
+    worker_id         TEXT,
+    run_at            INTEGER,
+    created_at        INTEGER NOT NULL,
+    updated_at        INTEGER NOT NULL,
+    started_at        INTEGER,
+    finished_at       INTEGER,
+    exit_code         INTEGER,
+    error             TEXT,
+    timeout_ms        INTEGER,
+    backoff           TEXT,
+    cwd               TEXT,
+    env               TEXT,
+    tags              TEXT,
+    command           TEXT,
+    argv              TEXT,
+    CHECK ((command IS NULL) <> (argv IS NULL)),
+    CHECK ((state = 'processing') = (worker_id IS NOT NULL)),
+    CHECK (state NOT IN ('scheduled', 'failed') OR run_at IS NOT NULL),
+    CHECK ((state IN ('completed', 'dead', 'cancelled')) = (finished_at IS NOT NULL))
+);
+
+CREATE INDEX jobs_blocked  ON jobs (lane_id) WHERE state = 'blocked';
+
+CREATE INDEX jobs_due      ON jobs (run_at, state, lane_id) WHERE state IN ('scheduled', 'failed');
+
+CREATE INDEX jobs_finished ON jobs (state, finished_at, lane_id) WHERE state IN ('completed', 'dead', 'cancelled');
+
+CREATE UNIQUE INDEX jobs_given_id ON jobs (given_id) WHERE given_id IS NOT NULL;
+
+CREATE INDEX jobs_ready    ON jobs (lane_id, priority DESC, seq) WHERE state = 'pending';
+
+CREATE INDEX jobs_running  ON jobs (worker_id, lane_id) WHERE state = 'processing';
+
+CREATE INDEX jobs_tagged   ON jobs (seq) WHERE tags IS NOT NULL;
+
+CREATE TABLE lanes (
+    id     INTEGER PRIMARY KEY,
+    queue  TEXT NOT NULL REFERENCES queues (name)
+);
+
+CREATE UNIQUE INDEX lanes_queue ON lanes (queue);
+
+CREATE TABLE queues (
+    name        TEXT PRIMARY KEY,
+    paused_at   INTEGER,
+    created_at  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE workers (
+    id             TEXT PRIMARY KEY,
+    kind           TEXT NOT NULL CHECK (kind IN ('worker', 'supervisor')),
+    state          TEXT NOT NULL CHECK (state IN ('live', 'ended', 'lost')),
+    supervisor_id  TEXT,
+    pid            INTEGER NOT NULL,
+    host           TEXT NOT NULL,
+    boot_id        TEXT NOT NULL,
+    pid_namespace  TEXT NOT NULL,
+    lock_path      TEXT NOT NULL,
+    version        TEXT NOT NULL,
+    queues         TEXT,
+    slots          INTEGER NOT NULL,
+    stop           TEXT CHECK (stop IN ('drain', 'now')),
+    beats          INTEGER NOT NULL DEFAULT 0,
+    beat_at        INTEGER NOT NULL,
+    started_at     INTEGER NOT NULL,
+    ended_at       INTEGER
+) WITHOUT ROWID;
+
+CREATE INDEX workers_live ON workers (id) WHERE state = 'live';
+

@@ -1,0 +1,210 @@
+"""What the planners do with the statements of the hot path while history, future and paused jobs are there."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from queuectl.model.states import State
+from queuectl.store import claims, jobs, moves, queues
+from queuectl.store.database import Database, Tx
+from queuectl.store.postgres import PostgresDialect
+from tests.store.rows import add_history, add_job, add_worker
+
+if TYPE_CHECKING:
+    from queuectl.store.dialect import Params, Row
+
+NONE: "Params" = {}
+# Reading a whole table, or an index that holds every job. Partial indexes are read whole only where they are counted.
+_WALKS = re.compile(r"Seq Scan on jobs|jobs_pkey|SCAN jobs(?! USING (COVERING )?INDEX)|ROWID SEARCH|USING INTEGER")
+_SORTS = re.compile(r"Sort Key|USE TEMP B-TREE")
+
+
+class Explained(Tx):
+    """A transaction that notes the plan of each statement about jobs before running it."""
+
+    def __init__(self, tx: Tx) -> None:
+        super().__init__(tx.dialect, tx.now)
+        self.plans: list[str] = []
+
+    def rows(self, sql: str, params: "Params" = NONE) -> "list[Row]":
+        """Explain and run."""
+        self._explain(sql, params)
+        return super().rows(sql, params)
+
+    def row(self, sql: str, params: "Params" = NONE) -> "Row | None":
+        """Explain and run."""
+        self._explain(sql, params)
+        return super().row(sql, params)
+
+    def changed(self, sql: str, params: "Params" = NONE) -> int:
+        """Explain and run."""
+        self._explain(sql, params)
+        return super().changed(sql, params)
+
+    def _explain(self, sql: str, params: "Params") -> None:
+        if "jobs" not in sql:
+            return
+        if isinstance(self.dialect, PostgresDialect):
+            self.plans += [_text(self.dialect.rows(f"EXPLAIN {sql}", params)), _generic_plan(self.dialect, sql, params)]
+        else:
+            self.plans.append(_text(self.dialect.rows(f"EXPLAIN QUERY PLAN {sql}", params)))
+
+
+@pytest.fixture
+def crowded(db: Database) -> Database:
+    """A store with 20,000 completed, 20,000 future and 20,000 paused jobs, and a worker."""
+    add_history(db)
+    add_worker(db)
+    return db
+
+
+def test_the_claim_of_one_lane_reads_its_head_from_the_index_of_ready_jobs(crowded: Database) -> None:
+    add_job(crowded)
+
+    plans = plans_of(crowded, lambda tx: claims.claim(tx, "w1", ["default"], 1))
+
+    head, *_ = plans
+    assert "jobs_ready" in head
+    assert_nothing_sorted(plans[:1])
+
+
+def test_the_claim_moves_the_row_it_found_by_its_number(crowded: Database) -> None:
+    job = add_job(crowded)
+    params: Mapping[str, str | int] = {"seq": job.seq, "worker_id": "w1", "now": 1}
+
+    plans = plans_of(crowded, lambda tx: tx.changed(claims._START, params))
+
+    assert all("Seq Scan" not in plan and "SCAN" not in plan for plan in plans)
+
+
+def test_the_claim_of_several_lanes_reads_each_head_from_the_index_of_ready_jobs(crowded: Database) -> None:
+    lanes = [add_job(crowded, queue=name).lane_id for name in ("a", "b", "c")]
+
+    plans = plans_of(crowded, lambda tx: claims._shares(tx, lanes, 2))
+
+    for plan in plans:
+        assert plan.count("jobs_ready") >= 3
+        assert_walks_nothing(plan)
+
+
+def test_the_due_query_reads_the_first_rows_of_the_index_of_times(crowded: Database) -> None:
+    plans = plans_of(crowded, moves.make_due)
+
+    assert_pinned(plans, "jobs_due")
+    assert_nothing_sorted(plans)
+
+
+def test_due_jobs_are_moved_by_their_numbers(crowded: Database) -> None:
+    for _ in range(3):
+        add_job(crowded, State.FAILED, run_at=1)
+
+    _, *moved = plans_of(crowded, moves.make_due)[-2:]
+
+    assert "Seq Scan" not in moved[-1]
+    assert "SCAN" not in moved[-1]
+
+
+def test_the_next_time_is_the_first_row_of_the_index_of_times(crowded: Database) -> None:
+    plans = plans_of(crowded, jobs.next_run_at)
+
+    assert_pinned(plans, "jobs_due")
+    assert_nothing_sorted(plans)
+
+
+def test_cancel_requests_are_read_from_the_index_of_running_jobs(crowded: Database) -> None:
+    add_job(crowded, State.PROCESSING, cancel_requested=1)
+
+    assert_pinned(plans_of(crowded, lambda tx: claims.cancel_requests(tx, "w1")), "jobs_running")
+
+
+def test_what_a_worker_holds_is_read_from_the_index_of_running_jobs(crowded: Database) -> None:
+    assert_pinned(plans_of(crowded, lambda tx: claims.held_by(tx, "w1")), "jobs_running")
+
+
+def test_jobs_without_a_living_worker_are_looked_for_among_running_jobs(crowded: Database) -> None:
+    assert_pinned(plans_of(crowded, claims.without_worker), "jobs_running")
+
+
+@pytest.mark.parametrize("others", [(), ("a", "b")])
+def test_whether_work_is_left_is_read_from_the_indexes_of_unfinished_jobs(
+    crowded: Database, others: tuple[str, ...]
+) -> None:
+    for name in others:
+        add_job(crowded, State.COMPLETED, queue=name)
+
+    plans = plans_of(crowded, lambda tx: jobs.has_unfinished(tx, queues.open_lanes(tx, None)))
+
+    for name in ("jobs_ready", "jobs_running", "jobs_due"):
+        assert_pinned(plans, name)
+
+
+def test_counts_are_read_from_the_partial_indexes_alone(crowded: Database) -> None:
+    plans = plans_of(crowded, jobs.counts)
+
+    for name in ("jobs_ready", "jobs_due", "jobs_blocked", "jobs_running", "jobs_finished"):
+        assert_pinned(plans, name)
+
+
+def test_the_newest_dead_jobs_are_found_in_the_index_of_finished_jobs(crowded: Database) -> None:
+    plans = plans_of(crowded, lambda tx: jobs.newest(tx, jobs.Filter(states=(State.DEAD,)), 50))
+
+    assert_pinned(plans, "jobs_finished")
+
+
+@pytest.mark.parametrize("state", [State.PROCESSING, State.BLOCKED, State.FAILED, State.PENDING])
+def test_the_newest_jobs_of_a_state_are_found_in_the_index_of_that_state(crowded: Database, state: State) -> None:
+    names = {State.PROCESSING: "running", State.BLOCKED: "blocked", State.FAILED: "due", State.PENDING: "ready"}
+
+    plans = plans_of(crowded, lambda tx: jobs.newest(tx, jobs.Filter(states=(state,)), 50))
+
+    assert_pinned(plans[:1], f"jobs_{names[state]}")
+
+
+def plans_of(db: Database, work: Callable[[Tx], object]) -> list[str]:
+    """Return the plan of each statement about jobs that some work runs; on PostgreSQL also the one of a prepared."""
+
+    def explained(tx: Tx) -> list[str]:
+        explaining = Explained(tx)
+        work(explaining)
+        return explaining.plans
+
+    plans = db.write(explained)
+    assert plans
+    return plans
+
+
+def assert_pinned(plans: list[str], index: str) -> None:
+    """Check that every plan uses an index, and none walks the table."""
+    for plan in plans:
+        assert index in plan, plan
+        assert_walks_nothing(plan)
+
+
+def assert_walks_nothing(plan: str) -> None:
+    """Check that a plan reads jobs through a partial index only."""
+    assert not _WALKS.search(plan), plan
+
+
+def assert_nothing_sorted(plans: list[str]) -> None:
+    """Check that every plan takes its order from an index."""
+    for plan in plans:
+        assert not _SORTS.search(plan), plan
+
+
+def _generic_plan(dialect: PostgresDialect, sql: str, params: "Params") -> str:
+    """Return the plan for any values: psycopg prepares what it sees often, and the server may keep to one plan."""
+    names = [name for name in params if re.search(rf":{name}\b", sql)]
+    for number, name in enumerate(names, 1):
+        sql = re.sub(rf"(?<!:):{name}\b", f"${number}", sql)
+    values = ", ".join("NULL" if value is None else f"'{value!s}'" for value in (params[name] for name in names))
+    dialect.script("SET LOCAL plan_cache_mode = force_generic_plan")
+    dialect.script(f"PREPARE explained AS {sql}")
+    plan = _text(dialect.rows(f"EXPLAIN EXECUTE explained{f'({values})' if names else ''}", {}))
+    dialect.script("DEALLOCATE explained")
+    return plan
+
+
+def _text(rows: "list[Row]") -> str:
+    return "\n".join(str(row[-1]) for row in rows)

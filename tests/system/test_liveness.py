@@ -1,0 +1,114 @@
+"""Liveness: a lock tells at once whether its holder lives, however the holder ended."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queuectl.system.home import Home
+from queuectl.system.liveness import LifeLock, Pulse, pulse_of
+from tests.program import wait_for
+
+HERE = "this-host"
+HOLDER = """
+import sys, time
+from queuectl.system.home import Home
+from queuectl.system.liveness import LifeLock
+
+lock = LifeLock(Home(root=sys.argv[1]), "holder")
+print(lock.path, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home that is set up."""
+    home = Home(root=str(tmp_path / "home"))
+    home.make()
+    return home
+
+
+@pytest.fixture
+def holder(home: Home) -> "Iterator[subprocess.Popen[str]]":
+    """Another process that holds a lock."""
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, home.root], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == path_of(home, "holder")
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_process_that_holds_its_lock_is_alive(home: Home, holder: "subprocess.Popen[str]") -> None:
+    assert pulse_of(path_of(home, "holder"), HERE, HERE) is Pulse.ALIVE
+
+
+def test_looking_twice_does_not_disturb_the_holder(home: Home, holder: "subprocess.Popen[str]") -> None:
+    pulses = {pulse_of(path_of(home, "holder"), HERE, HERE) for _ in range(100)}
+
+    assert pulses == {Pulse.ALIVE}
+
+
+def test_a_process_killed_without_a_word_is_dead_at_once(home: Home, holder: "subprocess.Popen[str]") -> None:
+    holder.kill()
+    holder.wait()
+
+    assert pulse_of(path_of(home, "holder"), HERE, HERE) is Pulse.DEAD
+    assert os.path.exists(path_of(home, "holder"))
+
+
+def test_a_stopped_process_is_alive(home: Home, holder: "subprocess.Popen[str]") -> None:
+    os.kill(holder.pid, 19)
+    wait_for(lambda: " T " in Path(f"/proc/{holder.pid}/stat").read_text() or None, "the holder to stop")
+
+    assert pulse_of(path_of(home, "holder"), HERE, HERE) is Pulse.ALIVE
+
+
+def test_a_lock_given_back_is_gone(home: Home) -> None:
+    lock = LifeLock(home, "w1")
+
+    lock.release()
+
+    assert not os.path.exists(lock.path)
+    assert pulse_of(lock.path, HERE, HERE) is Pulse.DEAD
+
+
+def test_a_lock_that_is_not_there_any_more_means_dead(home: Home) -> None:
+    assert pulse_of(path_of(home, "never"), HERE, HERE) is Pulse.DEAD
+
+
+def test_a_folder_that_is_not_there_means_nothing(tmp_path: Path) -> None:
+    assert pulse_of(str(tmp_path / "unmounted" / "run" / "w1.lock"), HERE, HERE) is Pulse.OUT_OF_SIGHT
+
+
+def test_a_lock_of_another_host_means_nothing(home: Home) -> None:
+    assert pulse_of(path_of(home, "never"), "another-host", HERE) is Pulse.OUT_OF_SIGHT
+
+
+def test_a_command_does_not_inherit_the_lock(home: Home) -> None:
+    lock = LifeLock(home, "w1")
+    child = subprocess.Popen(["sleep", "600"], close_fds=False)
+
+    lock.release()
+    with open(lock.path, "w"):
+        pulse = pulse_of(lock.path, HERE, HERE)
+    child.kill()
+    child.wait()
+
+    assert pulse is Pulse.DEAD
+
+
+def test_an_id_is_never_taken_twice(home: Home) -> None:
+    lock = LifeLock(home, "w1")
+
+    with pytest.raises(FileExistsError):
+        LifeLock(home, "w1")
+    lock.release()
+
+
+def path_of(home: Home, worker_id: str) -> str:
+    return os.path.join(home.run, f"{worker_id}.lock")

@@ -1,0 +1,336 @@
+"""Output of one run, through real pipes: what is kept, where, and that the command is never held up."""
+
+import errno
+import fcntl
+import gc
+import itertools
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queuectl.system.output import Kept, Output
+from tests.program import wait_for
+
+KIB = 1 << 10
+TAIL = 16 * KIB
+LIMIT = 64 * KIB
+NOTICE = re.compile(rb"\n\[queuectl: (\d+) bytes left out here\]\n")
+
+
+class Command:
+    """Stands for a command: the end of the pipe it would have, and the output that listens."""
+
+    def __init__(self, path: Path, *, tail_bytes: int = TAIL, max_bytes: int = LIMIT) -> None:
+        self.path = path
+        self.output = Output(str(path), tail_bytes=tail_bytes, max_bytes=max_bytes)
+        self._fd = os.dup(self.output.write_fd)
+        self.output.started()
+        os.set_blocking(self._fd, False)
+
+    def prints(self, data: bytes) -> None:
+        """Write all of it, while the output takes what the pipe cannot hold."""
+        while data:
+            try:
+                data = data[os.write(self._fd, data) :]
+            except BlockingIOError:
+                assert self.output.pump()
+
+    def prints_without_a_listener(self, data: bytes) -> bytes:
+        """Write what the pipe holds, as a command does just before it exits; return what fitted."""
+        try:
+            return data[: os.write(self._fd, data)]
+        except BlockingIOError:
+            return b""
+
+    def ends(self) -> Kept:
+        """Exit, and return what is kept."""
+        os.close(self._fd)
+        return self.output.finish()
+
+
+def numbered(count: int) -> bytes:
+    """Return bytes that tell where in the stream they stand."""
+    return b"".join(b"%07d\n" % number for number in range(count // 8 + 1))[:count]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """A command whose output is kept as the smallest limit allows."""
+    return Command(tmp_path / "logs" / "1.1.log")
+
+
+def test_short_output_makes_no_file(command: Command) -> None:
+    command.prints(b"hello\n")
+
+    kept = command.ends()
+
+    assert kept == Kept(total_bytes=6, file=None, tail=b"hello\n")
+    assert not command.path.parent.exists()
+
+
+def test_no_output_at_all_makes_no_file_even_when_one_is_asked_for(command: Command) -> None:
+    command.output.open_file()
+
+    kept = command.ends()
+
+    assert kept == Kept(total_bytes=0, file=None, tail=b"")
+
+
+def test_output_past_the_size_kept_in_the_database_opens_a_file(command: Command) -> None:
+    data = numbered(TAIL + 1)
+
+    command.prints(data)
+    kept = command.ends()
+
+    assert kept.file == str(command.path)
+    assert command.path.read_bytes() == data
+    assert kept.tail == data[-TAIL:]
+
+
+def test_a_file_asked_for_takes_what_was_held_and_what_follows(command: Command) -> None:
+    command.prints(b"early ")
+    command.output.pump()
+
+    command.output.open_file()
+    seen_live = command.path.read_bytes()
+    command.prints(b"late")
+    kept = command.ends()
+
+    assert seen_live == b"early "
+    assert command.path.read_bytes() == kept.tail == b"early late"
+
+
+def test_a_file_is_never_reused(command: Command) -> None:
+    command.path.parent.mkdir()
+    command.path.write_bytes(b"of another run")
+
+    command.prints(numbered(20_000))
+    kept = command.ends()
+
+    assert command.path.read_bytes() == b"of another run"
+    assert kept.file == f"{command.path}.2"
+    assert Path(kept.file).read_bytes() == numbered(20_000)
+
+
+def test_a_file_is_for_its_owner_alone(command: Command) -> None:
+    command.prints(numbered(20_000))
+
+    command.ends()
+
+    assert command.path.stat().st_mode & 0o777 == 0o600
+    assert command.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_binary_output_survives_byte_for_byte(command: Command) -> None:
+    data = bytes(range(256)) * 150
+
+    command.prints(data)
+    kept = command.ends()
+
+    assert command.path.read_bytes() == data
+    assert kept.tail == data[-TAIL:]
+
+
+def test_too_much_output_keeps_head_and_newest_tail_with_a_notice_between(command: Command) -> None:
+    data = numbered(1 << 20)
+
+    command.prints(data)
+    kept = command.ends()
+
+    log = command.path.read_bytes()
+    head, dropped, tail = parts_of(log)
+    assert (kept.total_bytes, dropped) == (len(data), len(data) - len(head) - len(tail))
+    assert data.startswith(head)
+    assert data.endswith(tail)
+    assert len(log) <= LIMIT
+    assert min(len(head), 2 * len(tail)) > LIMIT // 3
+    assert os.listdir(command.path.parent) == [command.path.name]
+
+
+def test_the_files_are_within_the_limit_at_every_moment(command: Command) -> None:
+    data, sizes = numbered(400_000), []
+
+    for start in range(0, len(data), 5_000):
+        command.prints(data[start : start + 5_000])
+        command.output.pump()
+        if command.path.parent.exists():
+            sizes.append(sum(file.stat().st_size for file in command.path.parent.iterdir()))
+    command.ends()
+
+    assert max(sizes) <= LIMIT
+
+
+def test_a_burst_just_before_the_exit_is_kept_to_its_last_byte(command: Command) -> None:
+    begun = numbered(TAIL + 8)
+    command.prints(begun)
+    command.output.pump()
+    wait_for(lambda: pipe_size(command.output.read_fd) >= 1 << 20 or None, "a pipe of a megabyte")
+
+    burst = command.prints_without_a_listener(numbered(1 << 20)[::-1])
+    kept = command.ends()
+
+    assert kept.total_bytes == len(begun) + len(burst)
+    assert kept.tail.endswith(burst[-8_000:])
+
+
+def test_who_keeps_the_pipe_open_is_not_waited_for(command: Command) -> None:
+    left_behind = os.dup(command._fd)
+    command.prints(b"done\n")
+
+    kept = command.ends()
+    os.close(left_behind)
+
+    assert kept.tail == b"done\n"
+
+
+def test_who_floods_the_pipe_after_the_end_does_not_hold_it_up(command: Command) -> None:
+    flooding = os.dup(command._fd)
+    os.set_blocking(flooding, True)
+    flood = threading.Thread(target=write_until_it_breaks, args=(flooding,))
+    flood.start()
+    wait_for(lambda: command.output.pump() and command.path.exists(), "a file")
+
+    kept = command.ends()
+    flood.join(timeout=10)
+
+    assert not flood.is_alive()
+    assert kept.total_bytes > TAIL
+
+
+@pytest.mark.parametrize("tail_bytes, max_bytes", [(1 << 10, 64 << 10), (64 << 10, 64 << 10), (1 << 20, 1 << 20)])
+def test_the_limit_holds_for_a_first_read_larger_than_the_head(tmp_path: Path, tail_bytes: int, max_bytes: int) -> None:
+    command = Command(tmp_path / "1.1.log", tail_bytes=tail_bytes, max_bytes=max_bytes)
+    data = numbered(4 * max_bytes)
+
+    command.prints(data)
+    kept = command.ends()
+
+    assert command.path.stat().st_size <= max_bytes
+    assert kept.total_bytes == len(data)
+    assert data.endswith(parts_of(command.path.read_bytes())[2])
+    assert command.path.read_bytes()[-tail_bytes:] == kept.tail
+
+
+def test_a_log_that_cannot_be_created_leaves_the_newest_bytes_and_a_notice(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    command = Command(tmp_path / "logs" / "1.1.log")
+    data = numbered(200_000)
+
+    command.prints(data)
+    kept = command.ends()
+
+    notice, _, rest = kept.tail.partition(b"\n")
+    assert notice.startswith(b"[queuectl: the output could not be written to disk: ")
+    assert (kept.file, kept.total_bytes) == (None, 200_000)
+    assert data.endswith(rest)
+    assert len(kept.tail) == TAIL
+
+
+@pytest.mark.parametrize(
+    "written_before, after", [(20_000, 300_000), (60_000, 300_000), (200_000, 300_000), (32_000, 9)]
+)
+def test_a_disk_that_fills_up_keeps_the_command_going(
+    command: Command, monkeypatch: pytest.MonkeyPatch, written_before: int, after: int
+) -> None:
+    data = numbered(written_before + after)
+    command.prints(data[:written_before])
+    while pending(command.output.read_fd):
+        command.output.pump()
+    before = open_descriptors()
+
+    for name in ("splice", "sendfile", "write"):
+        fail_on_files(monkeypatch, name)
+    command.prints(data[written_before:])
+    kept = command.ends()
+
+    notice, _, rest = kept.tail.partition(b"\n")
+    assert notice == b"[queuectl: the output could not be written to disk: No space left on device]"
+    assert data.endswith(rest)
+    assert len(kept.tail) == TAIL
+    assert kept.total_bytes == len(data)
+    assert os.listdir(command.path.parent) == [command.path.name]
+    assert open_descriptors() < before
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 90_000), max_size=12),
+    looks=st.lists(st.sampled_from(["pump", "open", "nothing"]), max_size=12),
+    limits=st.sampled_from([(1 << 10, 64 << 10), (16 << 10, 64 << 10), (64 << 10, 64 << 10), (16 << 10, 200_000)]),
+)
+def test_whatever_is_written_head_and_tail_of_it_are_kept(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], looks: list[str], limits: tuple[int, int]
+) -> None:
+    tail_bytes, max_bytes = limits
+    command = Command(tmp_path_factory.mktemp("any") / "1.1.log", tail_bytes=tail_bytes, max_bytes=max_bytes)
+    data = numbered(sum(sizes))
+
+    ends = list(itertools.accumulate(sizes))
+    for start, end, look in itertools.zip_longest([0, *ends], ends, looks[: len(ends)], fillvalue=None):
+        command.prints(data[start or 0 : end or 0])
+        if look == "pump":
+            command.output.pump()
+        elif look == "open":
+            command.output.open_file()
+    kept = command.ends()
+
+    stored = kept.tail if kept.file is None else Path(kept.file).read_bytes()
+    assert kept.total_bytes == len(data)
+    assert len(stored) <= max_bytes
+    assert stored.endswith(kept.tail)
+    assert len(kept.tail) == min(tail_bytes, len(stored))
+    if NOTICE.search(stored):
+        head, dropped, tail = parts_of(stored)
+        assert (data[: len(head)], data[len(data) - len(tail) :]) == (head, tail)
+        assert len(head) + dropped + len(tail) == len(data)
+    else:
+        assert stored == data
+
+
+def parts_of(log: bytes) -> tuple[bytes, int, bytes]:
+    """Return the head, how much the notice says is missing, and the tail."""
+    found = NOTICE.search(log)
+    assert found, "no notice"
+    return log[: found.start()], int(found[1]), log[found.end() :]
+
+
+def pipe_size(fd: int) -> int:
+    return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+
+
+def pending(fd: int) -> int:
+    """Return how many bytes wait in a pipe."""
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), "little")
+
+
+def open_descriptors() -> int:
+    gc.collect()  # what earlier tests left to it
+    return len(os.listdir("/proc/self/fd"))
+
+
+def fail_on_files(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let a system call say that the disk is full whenever its target is a regular file."""
+    real = getattr(os, name)
+    place = 1 if name == "splice" else 0
+
+    def full(*args: object) -> object:
+        if os.path.isfile(f"/proc/self/fd/{args[place]}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*args)
+
+    monkeypatch.setattr(os, name, full)
+
+
+def write_until_it_breaks(fd: int) -> None:
+    try:
+        while True:
+            os.write(fd, b"y\n" * 4096)
+    except OSError:
+        os.close(fd)

@@ -1,0 +1,151 @@
+"""Processes: a whole tree is seen and ended, and nobody else's."""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queuectl.system.process import CLAIM_VARIABLE, is_over, kill_marked, kill_tree, reap, signal_name, spawn, tree
+from tests.program import pids_with, wait_for
+
+
+class Started:
+    """A command in a session of its own, carrying a mark."""
+
+    def __init__(self, line: str) -> None:
+        self.mark = f"{secrets.token_hex(8)}:1:1"
+        env = {**os.environb, CLAIM_VARIABLE.encode(): self.mark.encode()}
+        devnull = os.open("/dev/null", os.O_RDWR)
+        self.pid = spawn(["/bin/sh", "-c", line], env, "/", stdin=devnull, output=devnull)
+        os.close(devnull)
+
+    def wait_for_tree(self, count: int) -> list[int]:
+        """Wait until the command has so many processes, and return them."""
+        return wait_for(lambda: found if len(found := tree(self.pid, self.mark)) == count else None, f"{count}")
+
+    def end(self) -> None:
+        """Kill and collect what is left."""
+        kill_marked(self.mark)
+        if not reap(self.pid):
+            wait_for(lambda: reap(self.pid), "the leader")
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Started]:
+    """A command with a plain child, one in a session of its own, and one with a cleared environment."""
+    started = Started("sleep 600 & setsid sleep 600 & env -i sleep 600 & wait")
+    started.wait_for_tree(4)
+    yield started
+    started.end()
+
+
+def test_the_tree_is_group_session_descendants_and_mark(sleeper: Started) -> None:
+    members = tree(sleeper.pid, sleeper.mark)
+
+    assert sleeper.pid in members
+    assert set(pids_with(CLAIM_VARIABLE, sleeper.mark)) < set(members)
+
+
+def test_a_marked_orphan_in_a_session_of_its_own_belongs_to_the_tree() -> None:
+    started = Started("(setsid sh -c 'sleep 600; :' &) ; sleep 600")
+
+    members = started.wait_for_tree(4)
+    started.end()
+
+    assert not set(members) & set(living(members))
+
+
+def test_killing_a_tree_leaves_nothing_but_the_dead_leader(sleeper: Started) -> None:
+    members = tree(sleeper.pid, sleeper.mark)
+
+    wait_for(lambda: kill_tree(sleeper.pid, sleeper.mark) or None, "an empty tree")
+
+    assert living(members) == []
+    assert is_over(sleeper.pid)
+
+
+def test_killing_a_tree_touches_nobody_else(sleeper: Started) -> None:
+    other = Started("sleep 600 & wait")
+    theirs = other.wait_for_tree(2)
+
+    wait_for(lambda: kill_tree(sleeper.pid, sleeper.mark) or None, "an empty tree")
+    after = living(theirs)
+    other.end()
+
+    assert after == theirs
+
+
+def test_whoever_carries_a_mark_is_ended_with_the_sessions_they_lead(sleeper: Started) -> None:
+    members = tree(sleeper.pid, sleeper.mark)
+
+    is_clean = kill_marked(sleeper.mark)
+
+    assert is_clean
+    assert living(members) == []
+
+
+def test_a_mark_nobody_carries_ends_nobody() -> None:
+    other = Started("sleep 600 & wait")
+    theirs = other.wait_for_tree(2)
+
+    is_clean = kill_marked(f"{other.mark}1")
+    after = living(theirs)
+    other.end()
+
+    assert (is_clean, after) == (True, theirs)
+
+
+def test_a_child_that_runs_is_not_over_and_cannot_be_collected() -> None:
+    started = Started("exec sleep 600")
+
+    answers = is_over(started.pid), reap(started.pid)
+    started.end()
+
+    assert answers == (False, None)
+
+
+def test_looking_whether_a_child_is_over_leaves_it_to_be_collected() -> None:
+    started = Started("exit 5")
+    wait_for(lambda: is_over(started.pid) or None, "the end")
+
+    ended = reap(started.pid)
+
+    assert ended is not None
+    assert (ended.exit_code, ended.signal) == (5, None)
+
+
+def test_this_process_stays_where_it_was_told_to_be() -> None:
+    code = (
+        "import os\n"
+        "from queuectl.system.process import spawn, CannotStart\n"
+        "try: spawn(['/bin/true'], {}, '/no/such', stdin=0, output=1)\n"
+        "except CannotStart: pass\n"
+        "os.waitpid(spawn(['/bin/pwd'], {}, '/tmp', stdin=0, output=1), 0)\n"
+        "print(os.getcwd())\n"
+    )
+
+    done = subprocess.run([sys.executable, "-u", "-c", code], capture_output=True, text=True, cwd="/usr", check=True)
+
+    assert done.stdout.split() == ["/tmp", "/"]
+
+
+@pytest.mark.parametrize("number, name", [(9, "SIGKILL"), (signal.SIGTERM, "SIGTERM"), (63, "signal 63")])
+def test_signals_have_names(number: int, name: str) -> None:
+    assert signal_name(number) == name
+
+
+def living(pids: list[int]) -> list[int]:
+    """Return those that exist and are no zombies."""
+    return [pid for pid in pids if state_of(pid) not in "ZX"]
+
+
+def state_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
