@@ -157,14 +157,14 @@ def _define() -> "dict[str, Setting]":
         ("job_retry_delay", 2.0, dur(), _number_text, "the wait of the fixed strategy"),
         ("job_timeout", 0.0, dur(), _number_text, "longest run of a job that sets none; 0 = none"),
         ("kill_grace_seconds", 10.0, dur(0, 3600), _number_text, "from SIGTERM to SIGKILL when a command is stopped"),
-        ("lock_lease_seconds", 60.0, dur(5, DAY_S), _number_text, "silence after which a worker elsewhere is given up"),
+        ("lock_lease_seconds", 60.0, dur(5, DAY_S), _number_text, "silence that ends a worker afar; not applied yet"),
         ("worker_heartbeat_interval", 5.0, dur(1, 3600), _number_text, "how often a worker says that it lives"),
         ("max_concurrent_jobs", 1, count(1, 10_000), str, "commands one worker runs at once (worker start -j)"),
         ("max_output_bytes", 10 << 20, _size(64 << 10, 1 << 40), _size_form, "output kept of a run: head and tail"),
         ("output_tail_bytes", 16 << 10, _size(1 << 10, 1 << 20), _size_form, "end of the output kept in the database"),
-        ("retention_completed", float(7 * DAY_S), dur(), _duration_form, "how long they are kept; 0 = for ever"),
-        ("retention_cancelled", float(7 * DAY_S), dur(), _duration_form, "how long they are kept; 0 = for ever"),
-        ("retention_dead", 0.0, dur(), _duration_form, "how long they are kept; 0 = for ever"),
+        ("retention_completed", float(7 * DAY_S), dur(), _duration_form, "how long to keep them; not applied yet"),
+        ("retention_cancelled", float(7 * DAY_S), dur(), _duration_form, "how long to keep them; not applied yet"),
+        ("retention_dead", 0.0, dur(), _duration_form, "how long to keep them; not applied yet"),
         ("shell", "/bin/sh", _path, str, "the shell of shell lines"),
     )  # fmt: skip
     return {
@@ -223,7 +223,10 @@ def resolve(stored: "Mapping[str, str]", environ: "Mapping[str, str]") -> "tuple
         if name.startswith(ENVIRONMENT_PREFIX):
             key = name.removeprefix(ENVIRONMENT_PREFIX).lower()
             if key in SETTINGS or key in _ALIASES:
-                key, values[key] = parse(key, text)
+                try:
+                    key, values[key] = parse(key, text)
+                except BadInput as error:
+                    raise BadInput(f"environment variable {name}: {error.message}", hint=error.hint) from None
                 sources[key] = "environment"
     settings = Settings.of_row([values[key] for key in Settings.FIELDS])
     check_together(settings)

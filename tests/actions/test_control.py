@@ -68,6 +68,7 @@ def test_a_waiting_job_is_cancelled_at_once(db: Database, state: State, monkeypa
 
 
 def test_a_running_job_is_marked_and_its_worker_woken(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_worker(db)
     job = add_job(db, State.PROCESSING)
     bell = Bell(db, monkeypatch)
 

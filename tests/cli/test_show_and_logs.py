@@ -21,7 +21,7 @@ def test_show_says_all_there_is_to_say_of_a_waiting_job(local: Cli) -> None:
     assert shown["Queue"] == "mail, priority 5"
     assert shown["Attempts"] == "0/3"
     assert shown["Timeout"] == "1m30s"
-    assert shown["Backoff"] == '{"backoff_base": 3.0}'
+    assert shown["Backoff"] == "backoff_base: 3.0"
     assert shown["Folder"] == "/usr"
     assert shown["Variable"] == "A=b"
     assert shown["Tags"] == "t"

@@ -39,7 +39,7 @@ def test_status_counts_by_queue_and_state_and_in_all(cli: Cli) -> None:
     assert header == ["QUEUE", "PENDING", "SCHEDULED", "PROCESSING", "COMPLETED", "FAILED", "DEAD"]
     assert rows[0] == ["default", "0", "0", "0", "1", "0", "1"]
     assert rows[1] == ["mail", "(paused)", "2", "1", "0", "0", "0", "0"]
-    assert rows[2] == ["all", "2", "1", "0", "1", "0", "1"]
+    assert rows[2] == ["(all)", "2", "1", "0", "1", "0", "1"]
     [status] = cli.json("status")
     jobs = status["jobs"]
     assert isinstance(jobs, dict)

@@ -104,7 +104,7 @@ def test_stopping_waits_no_longer_than_asked_and_then_exits_with_4(local: Cli) -
     done = local.run("worker", "stop", "--timeout", "200ms")
 
     assert done.returncode == 4
-    assert "1 worker still running jobs" in done.stderr
+    assert "1 worker still alive" in done.stderr
     assert "queuectl worker stop --now" in done.stderr
 
 

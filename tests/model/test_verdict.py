@@ -12,7 +12,7 @@ BACKOFF = Backoff(strategy=BackoffStrategy.EXPONENTIAL, base=2.0, max_ms=300_000
 SUCCESS = Outcome.exited(0)
 FAILURES = [
     Outcome.exited(3),
-    Outcome.killed(9),
+    Outcome.killed(9, "SIGKILL"),
     Outcome.timed_out(5_000, signal=15),
     Outcome.not_started(127, "no such program: frob"),
 ]
@@ -106,7 +106,7 @@ def test_the_backoff_of_a_job_is_laid_over_that_of_the_settings() -> None:
     [
         (Outcome.exited(0), OutcomeKind.EXITED, None),
         (Outcome.exited(3), OutcomeKind.EXITED, "exit code 3"),
-        (Outcome.killed(9), OutcomeKind.KILLED, "killed by signal 9"),
+        (Outcome.killed(9, "SIGKILL"), OutcomeKind.KILLED, "killed by SIGKILL"),
         (Outcome.timed_out(1_500), OutcomeKind.TIMED_OUT, "timed out after 1.5 s"),
         (Outcome.cancelled(), OutcomeKind.CANCELLED, "cancelled while running"),
         (Outcome.not_started(126, "not executable"), OutcomeKind.NOT_STARTED, "not executable"),

@@ -97,7 +97,7 @@ def test_worker_stop_gives_up_waiting_when_told_to(cli: Cli) -> None:
     done = cli.run("worker", "stop", "--timeout", "0.5s")
 
     assert done.returncode == 4
-    assert "still running jobs" in done.stderr
+    assert "1 worker still alive" in done.stderr
     assert cli.job(job_id)["state"] == "processing"
 
 

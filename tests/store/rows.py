@@ -43,7 +43,10 @@ def add_worker(db: Database, worker_id: str = "w1", *, lock_path: str = "/nowher
 
 def add_dead_worker(db: Database, run_folder: str, worker_id: str = "w1") -> str:
     """Register a worker of this host whose lock nobody holds: dead, though its row says that it lives."""
-    return add_worker(db, worker_id, lock_path=f"{run_folder}/{worker_id}.lock", host=host_name())
+    lock_path = f"{run_folder}/{worker_id}.lock"
+    with open(lock_path, "w"):
+        pass
+    return add_worker(db, worker_id, lock_path=lock_path, host=host_name())
 
 
 def add_job(db: Database, state: State = State.PENDING, *, queue: str = "default", **columns: "SqlValue") -> Job:

@@ -398,7 +398,7 @@ def test_without_the_guard_for_update_a_cancel_that_comes_second_is_promised_and
     db: Database, race: Race, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = claimed_job(db)
-    monkeypatch.setattr(PostgresDialect, "skip_locked", "")
+    monkeypatch.setattr(PostgresDialect, "for_update", "")
 
     _, said = race(settle(held, Outcome.exited(1)), ask_to_cancel(held.job.id))
 
@@ -412,7 +412,7 @@ def test_without_the_guard_for_update_a_cancel_that_comes_first_is_overwritten_b
     db: Database, race: Race, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = claimed_job(db)
-    monkeypatch.setattr(PostgresDialect, "skip_locked", "")
+    monkeypatch.setattr(PostgresDialect, "for_update", "")
 
     race(ask_to_cancel(held.job.id), settle(held, Outcome.exited(1)))
 

@@ -74,11 +74,20 @@ def test_a_lock_given_back_is_gone(home: Home) -> None:
     lock.release()
 
     assert not os.path.exists(lock.path)
-    assert pulse_of(lock.path, HERE, HERE) is Pulse.DEAD
 
 
-def test_a_lock_that_is_not_there_any_more_means_dead(home: Home) -> None:
-    assert pulse_of(path_of(home, "never"), HERE, HERE) is Pulse.DEAD
+def test_a_lock_that_is_not_there_proves_nothing(home: Home) -> None:
+    path = path_of(home, "never")
+
+    assert pulse_of(path, HERE, HERE) is Pulse.OUT_OF_SIGHT
+    assert pulse_of(path, HERE, HERE, pid=os.getpid()) is Pulse.OUT_OF_SIGHT
+
+
+def test_without_its_lock_a_process_whose_pid_is_gone_is_dead(home: Home) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+
+    assert pulse_of(path_of(home, "never"), HERE, HERE, pid=gone.pid) is Pulse.DEAD
 
 
 def test_a_folder_that_is_not_there_means_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from queuectl.system.process import CLAIM_VARIABLE, is_over, kill_marked, kill_tree, reap, signal_name, spawn, tree
+from queuectl.system.names import CLAIM_VARIABLE
+from queuectl.system.process import is_over, kill_marked, kill_tree, reap, signal_name, spawn, tree
 from tests.program import pids_with, wait_for
 
 

@@ -30,14 +30,26 @@ def test_each_signal_of_a_stop_is_heard() -> None:
     assert (is_empty_after, listener.returncode) == ("True", 0)
 
 
-def test_a_worker_hears_sigterm_alone() -> None:
-    listener = listen("SignalPipe, only_sigterm", "only_sigterm()")
+def test_a_worker_leaves_every_stop_signal_to_its_supervisor() -> None:
+    code = (
+        "from queuectl.system.signals import leave_signals_to_supervisor as leave; leave(); "
+        "print('ready', flush=True); input()"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "ready\n"
 
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        listener.send_signal(number)
-    heard, _ = listener.communicate(timeout=20)
+        worker.send_signal(number)
+    worker.communicate("go on\n", timeout=20)
 
-    assert (heard.split(), listener.returncode) == ([str(int(signal.SIGTERM)), "True"], 0)
+    assert worker.returncode == 0
 
 
 def test_children_can_be_waited_for_though_our_parent_ignored_theirs() -> None:

@@ -37,6 +37,8 @@ def locate(flag: str | None, environ: "Mapping[str, str]") -> Target:
     """Find the store meant by `--db`, the environment, or neither."""
     root = environ.get(HOME_VARIABLE) or os.path.join(os.path.expanduser("~"), ".queuectl")
     home = Home(root=os.path.abspath(root))
+    if flag == "":
+        raise BadInput("--db is empty", hint=_URL_HINT)
     url = flag or environ.get(URL_VARIABLE) or ""
     if not url:
         return Target(url=f"sqlite://{home.database}", home=home, sqlite_path=home.database)
@@ -51,6 +53,15 @@ def locate(flag: str | None, environ: "Mapping[str, str]") -> Target:
             )
         return Target(url=url, home=home, sqlite_path=None)
     raise BadInput(f"bad database URL {without_password(url)!r}", hint=_URL_HINT)
+
+
+def point_at(target: Target, environ: "Mapping[str, str]") -> dict[str, str]:
+    """Return an environment in which `queuectl` means this store; a home's own file is named by its home alone."""
+    pointed = {name: value for name, value in environ.items() if name != URL_VARIABLE}
+    pointed[HOME_VARIABLE] = target.home.root
+    if target.sqlite_path != target.home.database:
+        pointed[URL_VARIABLE] = target.url
+    return pointed
 
 
 def connect(target: Target, *, is_durable: bool = True) -> Database:
@@ -77,6 +88,17 @@ def migrate_store(target: Target) -> tuple[int, int]:
 def settings_of(tx: "Tx", environ: "Mapping[str, str]") -> Settings:
     """Return the settings in force."""
     return resolve(config.stored(tx), environ)[0]
+
+
+def working_settings(tx: "Tx", environ: "Mapping[str, str]") -> Settings:
+    """Return the settings in force; where this process's environment does not fit what is stored, the stored alone.
+
+    For processes that run on while somebody changes a setting: they must not die of it.
+    """
+    try:
+        return settings_of(tx, environ)
+    except BadInput:
+        return settings_of(tx, {})
 
 
 def _connect_sqlite(target: Target, path: str, *, is_durable: bool) -> Database:
@@ -111,9 +133,11 @@ def _connect_postgres(target: Target) -> Database:
 
 
 def _open_sqlite(target: Target, path: str, *, is_durable: bool) -> "tuple[Database, SqliteDialect]":
-    from queuectl.store.sqlite import SqliteDialect
+    from queuectl.store.sqlite import BUSY_SECONDS, WORKER_BUSY_SECONDS, SqliteDialect
 
-    dialect = SqliteDialect(path, is_durable=is_durable)
+    # A worker must not stand still behind a lock, with commands to look after: it comes back to it instead.
+    busy_seconds = BUSY_SECONDS if is_durable else WORKER_BUSY_SECONDS
+    dialect = SqliteDialect(path, is_durable=is_durable, busy_seconds=busy_seconds)
     return Database(dialect, lambda: wake.touch(target.home), partial(remove_logs, target.home)), dialect
 
 

@@ -1,10 +1,12 @@
 """Control: what a person does to jobs, queues, settings and workers. Each act is on record in the audit trail."""
 
+from queuectl.actions.liveness import pulse
 from queuectl.errors import NotFound, Refused
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
 from queuectl.model.value import Value
-from queuectl.settings import check_together, parse, resolve, setting_key, shown
+from queuectl.settings import parse, resolve, setting_key, shown
 from queuectl.store import audit, config, jobs, moves, queues, workers
+from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,8 +123,7 @@ def set_setting(database: "Database", name: str, text: str, *, who: str) -> tupl
     stored = shown(key, value)
 
     def work(tx: "Tx") -> None:
-        settings, _ = resolve({**config.stored(tx), key: stored}, {})
-        check_together(settings)
+        resolve({**config.stored(tx), key: stored}, {})  # refuses what does not fit the others
         config.put(tx, key, stored)
         audit.record(tx, who, "config set", f"{key}={stored}", 1)
         tx.wake()
@@ -164,18 +165,30 @@ def _act(
 
     def work(tx: "Tx") -> list[Done]:
         # All are looked up before any is touched: a job may be named twice, by id, number and `last`.
-        named: dict[int, Job] = {}
-        for job_id in dict.fromkeys(ids):
+        named: dict[int, str] = {}
+        for job_id in ids:
             found = jobs.find(tx, job_id)
-            job = found and jobs.get_for_update(tx, found.seq)
-            if job is None:
+            if found is None:
                 raise NotFound(f"no job {job_id!r}", hint="list them with: queuectl list")
-            named[job.seq] = job
-        done = [Done(job=job, note=act(tx, job)) for job in named.values()]
+            named.setdefault(found.seq, job_id)
+        # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
+        locked = {seq: jobs.get_for_update(tx, seq) for seq in sorted(named)}
+        try:
+            done = [_done(tx, locked[seq], job_id, act) for seq, job_id in named.items()]
+        except Refused as error:
+            if len(named) == 1:
+                raise
+            raise Refused(error.message, hint=f"{error.hint}; none of the {len(named)} jobs was changed") from None
         audit.record(tx, who, action, ",".join(ids)[:1000], len(done))
         return done
 
     return database.write(work)
+
+
+def _done(tx: "Tx", job: "Job | None", job_id: str, act: "Callable[[Tx, Job], str]") -> Done:
+    if job is None:
+        raise NotFound(f"no job {job_id!r}", hint="it was removed just now")
+    return Done(job=job, note=act(tx, job))
 
 
 def _act_on_all(
@@ -205,6 +218,9 @@ def _cancel(tx: "Tx", job: "Job") -> str:
     if job.state is State.PROCESSING:
         moves.request_cancel(tx, job.seq)
         tx.wake()
+        holder = workers.get(tx, job.worker_id or "")
+        if holder is None or pulse(holder) is Pulse.DEAD:
+            return "its worker is dead; it is cancelled when a worker start rescues it"
         return "its worker is stopping it"
     moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
     return "cancelled"

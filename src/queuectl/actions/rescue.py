@@ -3,14 +3,15 @@
 import os
 from functools import partial
 
-from queuectl.actions.connect import settings_of
+from queuectl.actions.connect import working_settings
+from queuectl.actions.liveness import pulse
 from queuectl.actions.settle import settle
 from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.system import host, process
 from queuectl.system.home import log_path, remove_file, script_path
-from queuectl.system.liveness import Pulse, pulse_of
+from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +33,14 @@ def rescue(database: "Database", home: "Home", environ: "Mapping[str, str]") -> 
         database.write(partial(_give_up, worker))
         remove_file(worker.lock_path)
     notes: list[str] = []
-    tail_bytes = database.read(lambda tx: settings_of(tx, environ)).output_tail_bytes
+    tail_bytes = database.read(lambda tx: working_settings(tx, environ)).output_tail_bytes
     for claim, where in database.read(claims.without_worker):
-        if where == here:
-            process.kill_marked(f"{claim.job.worker_id}:{claim.job.seq}:{claim.job.run}")
+        if where in (here, ""):
+            if not process.kill_marked(claim.mark):
+                notes.append(
+                    f"job {claim.job.id} run {claim.job.run}: part of it cannot be ended, so it is not run again"
+                )
+                continue
             remove_file(script_path(home, claim.job.seq, claim.job.run))
             notes.append(database.write(partial(_free, claim, _what_is_left(home, claim, tail_bytes), here, environ)))
     return notes
@@ -43,8 +48,7 @@ def rescue(database: "Database", home: "Home", environ: "Mapping[str, str]") -> 
 
 def dead_here(database: "Database") -> list[workers.Worker]:
     """Return the workers whose row says they live and whose lock says they do not."""
-    here = host.host_name()
-    return [row for row in database.read(workers.live) if pulse_of(row.lock_path, row.host, here) is Pulse.DEAD]
+    return [row for row in database.read(workers.live) if pulse(row) is Pulse.DEAD]
 
 
 def _give_up(worker: workers.Worker, tx: "Tx") -> None:

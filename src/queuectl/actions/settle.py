@@ -2,7 +2,7 @@
 
 import random
 
-from queuectl.actions.connect import settings_of
+from queuectl.actions.connect import working_settings
 from queuectl.model.states import State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
@@ -88,7 +88,7 @@ def _settle(
 ) -> "tuple[list[Job], list[Claim]]":
     settled: list[Job] = []
     lost: list[Claim] = []
-    for claim, report in ended:
+    for claim, report in sorted(ended, key=lambda pair: pair[0].job.seq):  # one order for all: no deadlocks
         job = settle(tx, claim, report, holder.host, environ)
         if job is None:
             lost.append(claim)
@@ -108,7 +108,7 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         fresh = jobs.get_for_update(tx, claim.job.seq)  # somebody may have asked to cancel it meanwhile
         if fresh is None:
             return None
-        backoff = fresh.own_backoff(settings_of(tx, environ).backoff)
+        backoff = fresh.own_backoff(working_settings(tx, environ).backoff)
         verdict = judge(fresh, outcome, backoff, random.random())
     after = moves.settle(tx, claim, verdict, outcome.exit_code)
     if after is not None:

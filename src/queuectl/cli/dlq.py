@@ -3,13 +3,12 @@
 from queuectl.actions import control
 from queuectl.cli import show
 from queuectl.cli.acts import add_ids, confirm, report
-from queuectl.cli.list import DEFAULT_LIMIT, add_filter, read_limit
+from queuectl.cli.list import DEFAULT_LIMIT, add_filter, read_filter, read_limit
 from queuectl.cli.parser import STANDS, add_verbs
 from queuectl.cli.store import find_job, open_store, who
 from queuectl.cli.text import note, print_json, safe, when
 from queuectl.errors import BadInput, Refused
 from queuectl.model.shapes import job_shape
-from queuectl.model.spec import check_name
 from queuectl.model.states import State
 from queuectl.model.units import counted
 from queuectl.store import jobs
@@ -36,7 +35,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     verbs = add_verbs(
         parser,
         {
-            "list": ("list dead jobs, newest first", "  queuectl dlq list --queue mail", run_list),
+            "list": ("list dead jobs, the latest death first", "  queuectl dlq list --queue mail", run_list),
             "show": ("show one dead job and its runs", "  queuectl dlq show fail1", run_show),
             "retry": (
                 "give dead jobs a fresh life: all retries again, history kept",
@@ -72,7 +71,7 @@ def run_list(args: "Args") -> int:
     wanted, limit = _filter(args), read_limit(args.limit)
 
     def look(tx: "Tx") -> "tuple[list[Job], int]":
-        return jobs.newest(tx, wanted, limit + 1), tx.now
+        return jobs.latest_dead(tx, wanted, limit + 1), tx.now
 
     found, now = open_store(args).read(look)
     for job in found[:limit]:
@@ -82,8 +81,8 @@ def run_list(args: "Args") -> int:
             _print_dead(job, now)
     if not found and not args.json:
         note("the dead letter queue is empty")
-    if len(found) > limit and not args.json:
-        note(f"the newest {limit} are shown; see more with --limit {limit * 10}")
+    if len(found) > limit:
+        note(f"the latest {limit} are shown; see more with --limit {limit * 10}")
     return 0
 
 
@@ -118,7 +117,7 @@ def run_purge(args: "Args") -> int:
 
 
 def _filter(args: "Args") -> jobs.Filter:
-    return jobs.Filter(states=(State.DEAD,), queue=args.queue, tag=args.tag and check_name("tag", args.tag))
+    return read_filter(args, (State.DEAD,))
 
 
 def _refuse_both(args: "Args") -> None:

@@ -9,7 +9,13 @@ from queuectl.cli.store import is_living, target_of, who
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import check_command, looks_like_json, spec_from_fields, spec_from_json
+from queuectl.model.spec import (
+    check_command,
+    looks_like_json,
+    refuse_almost_json,
+    spec_from_fields,
+    spec_from_json,
+)
 from queuectl.model.units import DURATION_HELP, TIME_HELP, counted
 
 TYPE_CHECKING = False
@@ -66,7 +72,9 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
         "--from",
         dest="source",
         metavar="FILE",
-        help="one shell line or JSON job per line; - is standard input",
+        action="append",
+        help="one shell line or JSON job per line, # begins a comment; - is standard input. Flags are then the "
+        "defaults of every line: what a line says itself wins",
     )
     for flag, (field, metavar, about) in _FIELD_FLAGS.items():
         parser.add_argument(flag, dest=field, metavar=metavar, help=about.replace("%", "%%"))
@@ -87,7 +95,18 @@ def run(args: "Args") -> int:
     target = target_of(args)
     database = connect(target)
     ids = submit(database, specs, who=who(), environ=os.environ)
-    if args.json:
+    try:
+        _print_ids(ids, as_json=args.json)
+    except OSError:
+        print(f"queuectl: added {ids[0] if len(ids) == 1 else f'{ids[0]} to {ids[-1]}'}, but:", file=sys.stderr)
+        raise
+    if sys.stderr.isatty():
+        _tell(database, specs)
+    return 0
+
+
+def _print_ids(ids: list[str], *, as_json: bool) -> None:
+    if as_json:
         from queuectl.cli.text import print_json
 
         for job_id in ids:
@@ -95,9 +114,6 @@ def run(args: "Args") -> int:
     elif ids:
         sys.stdout.write("\n".join(ids) + "\n")
     sys.stdout.flush()
-    if sys.stderr.isatty():
-        _tell(database, specs)
-    return 0
 
 
 def _fields_of_flags(args: "Args") -> dict[str, object]:
@@ -120,33 +136,47 @@ def _spec_from_words(args: "Args", fields: dict[str, object], now_ms: int) -> Jo
         if not words and "command" not in fields:
             raise BadInput("no command given", hint="try: queuectl enqueue 'echo hello'")
         return spec_from_fields(fields, now_ms, base)
+    if words == ["-"]:
+        raise BadInput("'-' is not a command", hint="to read jobs from standard input: queuectl enqueue --from -")
     if args.has_words or len(words) > 1:
+        if not args.has_words and " " in words[0]:
+            hint = "quote the whole line as one word, or write -- before a program and its arguments"
+            raise BadInput(f"{words[0]!r} is not the name of a program", hint=hint)
         return spec_from_fields({**fields, "argv": words}, now_ms, base)
     if looks_like_json(words[0]):
         # Flags win over what the JSON says: they are what was typed last.
         spec = spec_from_json(words[0], now_ms, base)
         return spec_from_fields(fields, now_ms, spec)
+    refuse_almost_json(words[0])
     return spec_from_fields({**fields, "command": words[0]}, now_ms, base)
 
 
 def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> list[JobSpec]:
+    if len(args.source) > 1:
+        raise BadInput("--from is given twice", hint="join the files: cat a b | queuectl enqueue --from -")
     if args.line or args.words or "command" in fields or "id" in fields:
         raise BadInput("--from takes its jobs from the file alone", hint="leave out the command, --command and --id")
     base = JobSpec(cwd=None if "cwd" in fields else _here())
     # A stand-in command, so that the flags are checked before the file is read.
     base = spec_from_fields({**fields, "command": "true"}, now_ms, base).replace(command=None)
     specs = []
-    for number, line in enumerate(_lines(args.source), start=1):
-        if not line or line.isspace():
+    for number, line in enumerate(_lines(args.source[0]), start=1):
+        if not line or line.isspace() or line.lstrip()[0] == "#":
             continue
         try:
-            if line.lstrip()[0] == "{" and looks_like_json(line):
-                specs.append(spec_from_json(line, now_ms, base))
-            else:
-                specs.append(base.replace(command=check_command("command", line)))
+            specs.append(_spec_from_line(line, now_ms, base))
         except BadInput as error:
-            raise BadInput(f"line {number}: {error.message}", hint=error.hint or "nothing was added") from None
+            hint = f"{error.hint}; nothing was added" if error.hint else "nothing was added"
+            raise BadInput(f"line {number}: {error.message}", hint=hint) from None
     return specs
+
+
+def _spec_from_line(line: str, now_ms: int, base: JobSpec) -> JobSpec:
+    if line.lstrip()[0] in "{[}]":
+        if looks_like_json(line):
+            return spec_from_json(line, now_ms, base)
+        refuse_almost_json(line)
+    return base.replace(command=check_command("command", line))
 
 
 def _lines(source: str) -> list[str]:
@@ -159,7 +189,7 @@ def _lines(source: str) -> list[str]:
     except OSError as error:
         raise BadInput(f"cannot read {source}: {error.strerror}") from None
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")  # Windows editors begin a file with a mark
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise BadInput(f"line {number}: not valid UTF-8", hint="nothing was added") from None
@@ -168,9 +198,15 @@ def _lines(source: str) -> list[str]:
 
 def _here() -> str:
     try:
-        return os.getcwd()
+        folder = os.getcwd()
+        folder.encode()
     except OSError:
         raise BadInput("the current folder does not exist any more", hint="cd elsewhere, or give --cwd") from None
+    except UnicodeEncodeError:
+        raise BadInput(
+            "the name of the current folder is not valid UTF-8", hint="cd elsewhere, or give --cwd"
+        ) from None
+    return folder
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ EXAMPLES = """\
   queuectl list
   queuectl list --state failed,dead --queue mail
   queuectl list --tag newsletter --limit 10 --json
-  queuectl list --state pending -q | xargs queuectl cancel
+  queuectl list --state pending --limit 100000 -q | xargs queuectl cancel
 """
 
 
@@ -44,7 +44,7 @@ def add_filter(parser: "Parser", *, default: str | None = None) -> None:
 
 def run(args: "Args") -> int:
     """Print the newest jobs that match."""
-    wanted = jobs.Filter(states=read_states(args.state), queue=args.queue, tag=args.tag and check_name("tag", args.tag))
+    wanted = read_filter(args, read_states(args.state))
     limit = read_limit(args.limit)
 
     def look(tx: "Tx") -> "tuple[list[Job], int]":
@@ -66,9 +66,18 @@ def run(args: "Args") -> int:
             if args.state or args.queue or args.tag
             else "no jobs yet; add one: queuectl enqueue 'echo hello'"
         )
-    if len(found) > limit and not args.quiet and not args.json:
+    if len(found) > limit:
         note(f"the newest {limit} are shown; see more with --limit {limit * 10}")
     return 0
+
+
+def read_filter(args: "Args", states: tuple[State, ...]) -> jobs.Filter:
+    """Read which jobs a person means."""
+    return jobs.Filter(
+        states=states,
+        queue=None if args.queue is None else check_name("queue", args.queue),
+        tag=None if args.tag is None else check_name("tag", args.tag),
+    )
 
 
 def print_jobs(found: "list[Job]", now: int) -> None:
@@ -101,8 +110,8 @@ def read_states(text: str | None) -> tuple[State, ...]:
     return tuple(dict.fromkeys(State(name) for name in names))
 
 
-def read_limit(text: str) -> int:
-    """Read how many rows a person wants."""
+def read_limit(text: str, flag: str = "--limit") -> int:
+    """Read how many rows or lines a person wants."""
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LIMIT):
-        raise BadInput(f"bad limit {text!r}", hint=f"give a whole number from 1 to {MAX_LIMIT}")
+        raise BadInput(f"bad {flag} {text!r}", hint=f"give a whole number from 1 to {MAX_LIMIT}")
     return int(text)

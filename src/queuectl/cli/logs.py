@@ -35,12 +35,13 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     parser.add_argument("id", nargs="?", default="last", metavar="ID", help="the job (default: the newest)")
     parser.add_argument("-n", "--lines", metavar="N", help="only the last N lines")
     parser.add_argument("--attempt", metavar="N", help="the output of attempt N (default: the newest run)")
+    parser.add_argument("--run", dest="number", metavar="N", help="the output of run N, as `queuectl show` counts them")
     parser.set_defaults(run=run)
 
 
 def run(args: "Args") -> int:
     """Print the output of one run."""
-    lines = None if args.lines is None else read_limit(args.lines)
+    lines = None if args.lines is None else read_limit(args.lines, "--lines")
     target = target_of(args)
 
     def look(tx: "Tx") -> "tuple[Job, list[Attempt]]":
@@ -48,7 +49,7 @@ def run(args: "Args") -> int:
         return job, attempts.runs_of(tx, job)
 
     job, runs = connect(target).read(look)
-    chosen = _choose(job, runs, args.attempt)
+    chosen = _choose(job, runs, args.attempt, args.number)
     if chosen is None:
         note(f"job {job.id} is {job.state} and has not run yet")
         chunks: Iterator[bytes] = iter(())
@@ -72,14 +73,21 @@ def run(args: "Args") -> int:
     return 0
 
 
-def _choose(job: "Job", runs: "list[Attempt]", attempt: str | None) -> "Attempt | None":
-    if attempt is None:
+def _choose(job: "Job", runs: "list[Attempt]", attempt: str | None, number: str | None) -> "Attempt | None":
+    """Return the run a person means: by its number, the newest with an attempt number, or the newest."""
+    if attempt is not None and number is not None:
+        raise BadInput("give either --attempt or --run")
+    if number is not None:
+        wanted = read_limit(number, "--run")
+        chosen = [run for run in runs if run.run == wanted]
+    elif attempt is not None:
+        wanted = read_limit(attempt, "--attempt")
+        chosen = [run for run in runs if run.attempt == wanted]
+    else:
         return runs[-1] if runs else None
-    if not (attempt.isascii() and attempt.isdigit()):
-        raise BadInput(f"bad attempt {attempt!r}", hint="give a whole number")
-    chosen = [run for run in runs if run.attempt == int(attempt)]
     if not chosen:
-        raise NotFound(f"job {job.id} has no attempt {attempt}", hint=f"see its runs with: queuectl show {job.id}")
+        what = f"attempt {attempt}" if number is None else f"run {number}"
+        raise NotFound(f"job {job.id} has no {what}", hint=f"see its runs with: queuectl show {job.id}")
     return chosen[-1]
 
 
@@ -95,8 +103,7 @@ def _output(attempt: "Attempt", job: "Job", home: "Home") -> "Iterator[bytes]":
             if attempt.output_tail.startswith(NOT_WRITTEN):
                 yield b"\n" + attempt.output_tail  # the disk was full: what came after is in the database alone
             return
-        where = f"on {attempt.host}" if attempt.host != host_name() else "gone"
-        note(f"the whole output ({attempt.output_bytes} bytes) is {where}; this is its end")
+        note(f"the whole output ({attempt.output_bytes} bytes) is not in this home; it ran on {attempt.host}. Its end:")
     yield attempt.output_tail
 
 

@@ -38,7 +38,7 @@ commands:
 {commands}
 
 options, before or after the command:
-  --db URL     sqlite:///path or postgresql://user@host/name (default: $QUEUECTL_DATABASE_URL,
+  --db URL     sqlite:///absolute/path or postgresql://user@host/name (default: $QUEUECTL_DATABASE_URL,
                else queue.db in $QUEUECTL_HOME, else in ~/.queuectl)
   --json       machine-readable output
   -h, --help   this help, or that of a command: queuectl enqueue --help
@@ -53,7 +53,17 @@ examples:
 
 def entry() -> None:
     """Run the program and leave with its exit code."""
+    _open_missing_streams()
     sys.exit(main(sys.argv[1:]))
+
+
+def _open_missing_streams() -> None:
+    """Stand in for streams the caller closed (`>&-`), so that nothing of ours takes their place."""
+    for name, fd in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            while (got := os.open(os.devnull, os.O_RDWR)) < fd:
+                pass
+            setattr(sys, name, os.fdopen(got, "r" if fd == 0 else "w", encoding="utf-8"))
 
 
 def main(argv: "Sequence[str]") -> int:
@@ -120,7 +130,11 @@ def _dispatch(argv: list[str]) -> int:
 
 def usage() -> str:
     """Return the help of the whole program."""
-    lines = [f"  {name:<9} {about}" for name, (_, about) in COMMANDS.items()]
+    short = {name: alias for alias, name in ALIASES.items()}
+    lines = [
+        f"  {name:<9} {about}" + (f" (also: {short[name]})" if name in short else "")
+        for name, (_, about) in COMMANDS.items()
+    ]
     return _USAGE.format(commands="\n".join(lines))
 
 

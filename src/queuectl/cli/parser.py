@@ -84,7 +84,7 @@ def make_parser(name: str, module: "ModuleType", defaults: "Mapping[str, object]
 def add_common(parser: argparse.ArgumentParser, defaults: "Mapping[str, object]") -> None:
     """Add the options every command has."""
     parser.add_argument(
-        "--db", metavar="URL", default=defaults["db"], help="the store: sqlite:///path or postgresql://..."
+        "--db", metavar="URL", default=defaults["db"], help="the store: sqlite:///absolute/path or postgresql://..."
     )
     parser.add_argument("--json", action="store_true", default=defaults["json"], help="machine-readable output")
 

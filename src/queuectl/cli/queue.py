@@ -3,7 +3,7 @@
 from queuectl.actions import control
 from queuectl.cli.parser import add_verbs
 from queuectl.cli.store import open_store, who
-from queuectl.cli.text import print_json, table, when
+from queuectl.cli.text import note, print_json, table, when
 from queuectl.model.shapes import counts_shape, time_shape
 from queuectl.model.spec import check_name
 from queuectl.model.states import State
@@ -74,7 +74,11 @@ def run_list(args: "Args") -> int:
 def run_pause(args: "Args") -> int:
     """Pause a queue."""
     name = check_name("queue", args.name)
-    changed = control.pause_queue(open_store(args), name, who=who())
+    database = open_store(args)
+    is_new = database.read(lambda tx: queues.get(tx, name)) is None
+    changed = control.pause_queue(database, name, who=who())
+    if is_new:
+        note(f"queue {name} is new: nothing was ever put into it")
     return _say(args, name, "paused", changed)
 
 

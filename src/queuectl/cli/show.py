@@ -54,17 +54,15 @@ def run(args: "Args") -> int:
 
 def why_waiting(tx: "Tx", job: "Job") -> str | None:
     """Say why a job does not run yet; None when it does not wait."""
-    if job.state is State.SCHEDULED:
-        return "its time"
-    if job.state is State.FAILED:
-        return "its next retry"
+    if job.state in WAITING_FOR_TIME and (job.run_at or 0) > tx.now:
+        return "its time" if job.state is State.SCHEDULED else "its next retry"
     if job.state is State.BLOCKED:
         return "being released"
     if job.state is State.PROCESSING:
         holder = workers.get(tx, job.worker_id or "")
         if holder is None or holder.state != workers.LIVE or not is_living(holder):
             return "a rescue: its worker is dead; queuectl worker start brings it back"
-    if job.state is not State.PENDING:
+    if job.state is not State.PENDING and job.state not in WAITING_FOR_TIME:
         return None
     queue = queues.get(tx, job.queue)
     if queue is not None and queue.paused_at is not None:
@@ -119,7 +117,9 @@ def _facts(job: "Job", why: str | None, now: int) -> "Iterator[tuple[str, str]]"
     yield from _given("Started", job.started_at and when(job.started_at, now))
     yield from _given("Finished", job.finished_at and when(job.finished_at, now))
     yield from _given("Timeout", None if job.timeout_ms is None else rough_duration_text(job.timeout_ms))
-    yield from _given("Backoff", None if job.backoff is None else json.dumps(job_shape(job)["backoff"]))
+    yield from _given(
+        "Backoff", None if job.backoff is None else json.dumps(job_shape(job)["backoff"]).strip("{}").replace('"', "")
+    )
     yield "Folder", safe(job.cwd or "/")
     for name, value in job.env_map.items():
         yield "Variable", safe(f"{name}={value}")

@@ -83,6 +83,6 @@ def _print_counts(counts: dict[str, dict[State, int]], known: "list[Queue]", tot
         for queue in known
     ]
     if len(rows) > 1:
-        rows.append(("all", *(str(total[state]) for state in states)))
+        rows.append(("(all)", *(str(total[state]) for state in states)))
     headers = ("QUEUE", *(state.value.upper() for state in states))
     table(headers, rows, right=headers[1:])

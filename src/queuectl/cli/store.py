@@ -3,10 +3,11 @@
 import os
 
 from queuectl.actions.connect import Target, connect, locate
+from queuectl.actions.liveness import pulse
 from queuectl.errors import NotFound
 from queuectl.store import jobs
-from queuectl.system.host import host_name, user_at_host
-from queuectl.system.liveness import Pulse, pulse_of
+from queuectl.system.host import user_at_host
+from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,4 +41,4 @@ def find_job(tx: "Tx", job_id: str) -> "Job":
 
 def is_living(worker: "Worker") -> bool:
     """Whether a worker lives, as far as this host can tell; one on another host is believed."""
-    return pulse_of(worker.lock_path, worker.host, host_name()) is not Pulse.DEAD
+    return pulse(worker) is not Pulse.DEAD

@@ -13,6 +13,7 @@ from queuectl.model.shapes import time_shape
 from queuectl.model.spec import check_name
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
 from queuectl.store import workers
+from queuectl.system.names import CLAIM_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,19 +119,26 @@ def run_stop(args: "Args") -> int:
     told = [worker.id for worker in living]
     if told:
         control.stop_workers(database, told, stop=workers.NOW if args.now else workers.DRAIN, who=who())
-    remaining = _wait_for_end(database, told, timeout_s)
+    if CLAIM_VARIABLE in os.environ:
+        timeout_s = 0.0  # inside a job: the worker waits for this very command
+    try:
+        remaining = _wait_for_end(database, told, timeout_s)
+    except KeyboardInterrupt:
+        note("the workers were told, and stop when their jobs end")
+        raise
     stopped = sum(worker.kind == workers.WORKER for worker in living) - len(remaining)
     if args.json:
-        print_json({"stopped": stopped, "remaining": remaining})
+        print_json({"stopped": stopped, "remaining": [worker.id for worker in remaining]})
     elif not told:
         print("no worker is running")
     else:
         print(f"{counted(stopped, 'worker')} stopped")
-    if remaining:
-        raise WaitTimedOut(
-            f"{counted(len(remaining), 'worker')} still running jobs",
-            hint="stop them with: queuectl worker stop --now",
-        )
+    if remaining and CLAIM_VARIABLE in os.environ:
+        note(f"{counted(len(remaining), 'worker')} told to stop; not waited for, since this is a job itself")
+    elif remaining:
+        names = ", ".join(f"{worker.id[:6]} (pid {worker.pid} on {worker.host})" for worker in remaining[:5])
+        hint = "they were told, and stop when their jobs end" + ("" if args.now else "; or: queuectl worker stop --now")
+        raise WaitTimedOut(f"{counted(len(remaining), 'worker')} still alive: {names}", hint=hint)
     return 0
 
 
@@ -191,6 +199,8 @@ def _cells(worker: "Worker", held: dict[str, list[str]], now: int, with_kind: bo
     ]
     if with_kind:
         cells[1:1] = [worker.kind, _state(worker)]
+    if worker.stop is not None and worker.state == workers.LIVE:
+        shown = f"{shown} (stopping)".strip()
     return [*cells, shown or "-", age(worker.beat_at, now)]
 
 
@@ -231,14 +241,14 @@ def _living(database: "Database") -> "list[Worker]":
     return [worker for worker in database.read(workers.live) if is_living(worker)]
 
 
-def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float | None) -> list[str]:
+def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float | None) -> "list[Worker]":
     """Wait until those told have ended; return the workers that have not within the time."""
     begun = said = time.monotonic()
     while True:
         remaining = [worker for worker in _living(database) if worker.id in told]
         now = time.monotonic()
         if not remaining or (timeout_s is not None and now - begun >= timeout_s):
-            return [worker.id for worker in remaining if worker.kind == workers.WORKER]
+            return [worker for worker in remaining if worker.kind == workers.WORKER]
         if now - said >= SAY_EVERY_S:
             said = now
             held = database.read(workers.jobs_held)

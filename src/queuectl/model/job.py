@@ -107,6 +107,11 @@ class Claim(Value):
     job: Job
 
     @property
+    def mark(self) -> str:
+        """What every process of this run carries in its environment."""
+        return f"{self.job.worker_id}:{self.job.seq}:{self.job.run}"
+
+    @property
     def fence(self) -> "dict[str, int | str | None]":
         """The three values that every write of the holder names in its WHERE."""
         return {"seq": self.job.seq, "run": self.job.run, "worker_id": self.job.worker_id}

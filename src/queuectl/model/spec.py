@@ -21,6 +21,7 @@ RESERVED_VARIABLES = "QUEUECTL_"
 
 # Texts, compiled when first used: each costs `queuectl enqueue` a third of a millisecond.
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_BARE_KEY = r"\{\s*\w+\s*:"
 _RANGE = r"\d+-\d+"
 
 
@@ -28,6 +29,16 @@ def looks_like_json(word: str) -> bool:
     """Whether a word is a JSON job rather than a shell line: `{`, blanks, then `"` or `}`."""
     inner = word.lstrip()
     return inner[:1] == "{" and inner[1:].lstrip()[:1] in ('"', "}")
+
+
+def refuse_almost_json(line: str) -> None:
+    """Refuse what is meant as JSON but would run as a shell line: an array, an object over several lines, bare keys."""
+    inner = line.strip()
+    if inner in ("{", "}", "[", "]", "},", "],") or inner.startswith(("[{", '["', "{'")) or re.match(_BARE_KEY, inner):
+        raise BadInput(
+            f"{_shown(inner)} looks like JSON but is not one job on one line",
+            hint="write one object per line with names in double quotes; for an array: jq -c '.[]' file",
+        )
 
 
 def spec_from_json(text: str, now_ms: int, base: JobSpec) -> JobSpec:
@@ -261,7 +272,7 @@ def _check_word(name: str, word: str) -> None:
 
 
 def _whole(name: str, value: object, low: int, high: int) -> int:
-    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,12}", value.strip(), re.ASCII):
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,30}", value.strip(), re.ASCII):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise _wrong(name, value, "a whole number")

@@ -36,9 +36,9 @@ class Outcome(Value):
         return cls(kind=OutcomeKind.EXITED, exit_code=code, error=f"exit code {code}" if code else None)
 
     @classmethod
-    def killed(cls, signal: int) -> "Outcome":
+    def killed(cls, signal: int, name: str) -> "Outcome":
         """A signal that was not ours ended the command."""
-        return cls(kind=OutcomeKind.KILLED, signal=signal, error=f"killed by signal {signal}")
+        return cls(kind=OutcomeKind.KILLED, signal=signal, error=f"killed by {name}")
 
     @classmethod
     def timed_out(cls, after_ms: int, *, exit_code: int | None = None, signal: int | None = None) -> "Outcome":
@@ -57,9 +57,9 @@ class Outcome(Value):
         return cls(kind=OutcomeKind.NOT_STARTED, exit_code=code, error=error)
 
     @classmethod
-    def handed_back(cls) -> "Outcome":
-        """The worker was told to stop at once and stopped the command."""
-        return cls(kind=OutcomeKind.HANDED_BACK, error="worker was told to stop; handed back")
+    def handed_back(cls, reason: str = "worker was told to stop") -> "Outcome":
+        """The worker gave the job back: it was told to stop at once, or the host had no room to start the command."""
+        return cls(kind=OutcomeKind.HANDED_BACK, error=f"{reason}; handed back")
 
     @classmethod
     def lost(cls) -> "Outcome":

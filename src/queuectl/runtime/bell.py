@@ -67,9 +67,9 @@ class NotifyBell(Bell):
         if self._dialect.take_notified():
             self._callback()
         if self._dialect.connection.closed:
-            self._loop.unwatch(self._watched[0])
+            self._loop.unwatch(self._watched[0], self._callback)
             self._watched = (-1, -1)
         elif self._dialect.descriptor != self._watched:
-            self._loop.unwatch(self._watched[0])
+            self._loop.unwatch(self._watched[0], self._callback)
             self._watched = self._dialect.descriptor
             self._loop.watch(self._watched[0], self._callback)

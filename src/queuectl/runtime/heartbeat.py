@@ -4,7 +4,7 @@ import threading
 import time
 
 from queuectl.actions.connect import connect
-from queuectl.errors import StoreError
+from queuectl.errors import QueuectlError
 from queuectl.store import workers
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ class Heartbeat:
                 if time.monotonic() - self._loop.turned_at < HUNG_AFTER_S:
                     self.is_given_up = not database.write(self._beat)
                 self.trouble = None
-            except StoreError as error:
+            except QueuectlError as error:
                 self.trouble = error.message
             if self.is_given_up or self._stopped.wait(self._interval_s):
                 break

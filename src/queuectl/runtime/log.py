@@ -2,17 +2,23 @@
 
 import json
 import os
+import select
 import time
+from contextlib import contextmanager
 
 from queuectl import clock
+from queuectl.errors import QueuectlError
 from queuectl.model.units import iso_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from queuectl.system.logfile import LogFile
 
 TEXT = "text"
 JSON = "json"
+MAX_TEXT = 300
 
 
 class Log:
@@ -22,6 +28,9 @@ class Log:
         self._source = source
         self._is_json = form == JSON
         self._file = file
+        self._dropped = 0
+        self._poll = select.poll()
+        self._poll.register(2, select.POLLOUT)
         self._second = 0
         self._stamp = ""
 
@@ -32,6 +41,18 @@ class Log:
     def warning(self, event: str, message: str, *, job: str | None = None, run: int | None = None) -> None:
         """Write a line about what a person should look at."""
         self._line("warning", event, message, job, run)
+
+    @contextmanager
+    def crashes(self) -> "Iterator[None]":
+        """Put whatever ends this process unforeseen into the log, where somebody finds it, and let it end."""
+        try:
+            yield
+        except Exception as error:
+            if not isinstance(error, QueuectlError):
+                import traceback
+
+                self.warning("crashed", f"crashed: {traceback.format_exc()}")
+            raise
 
     def _line(self, level: str, event: str, message: str, job: str | None, run: int | None) -> None:
         now = clock.wall_ms()
@@ -44,8 +65,18 @@ class Log:
         if self._file is not None:
             self._file.write(line)
             return
+        self._to_terminal(line.encode(errors="backslashreplace"))
+
+    def _to_terminal(self, line: bytes) -> None:
+        """Write a line unless that would block: a reader that stands still costs lines, never the work."""
+        if not self._poll.poll(0):
+            self._dropped += 1
+            return
+        if self._dropped:
+            line = f"({self._dropped} lines left out: nobody read them)\n".encode() + line
+            self._dropped = 0
         try:
-            os.write(2, line.encode(errors="backslashreplace"))
+            os.write(2, line)
         except OSError:
             pass  # the terminal is gone; the work goes on
 
@@ -66,3 +97,9 @@ class Log:
             self._second = second
             self._stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
         return self._stamp
+
+
+def one_line(text: str) -> str:
+    """Return text as part of a log line: cut short, and with nothing in it that a terminal would obey."""
+    cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
+    return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")

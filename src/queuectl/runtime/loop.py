@@ -21,8 +21,13 @@ class Loop:
         self._callbacks[fd] = callback
         self._epoll.register(fd, select.EPOLLIN)
 
-    def unwatch(self, fd: int) -> None:
-        """Forget a descriptor; do it before closing it, where that is in our hands."""
+    def unwatch(self, fd: int, callback: "Callable[[], None] | None" = None) -> None:
+        """Forget a descriptor; do it before closing it, where that is in our hands.
+
+        Where it is not (a library closed it), name the callback: the number may be another's by now, and then stays.
+        """
+        if callback is not None and self._callbacks.get(fd) != callback:
+            return
         if self._callbacks.pop(fd, None) is not None:
             try:
                 self._epoll.unregister(fd)

@@ -41,10 +41,11 @@ class Runner:
         self.claim = claim
         self.report: Report | None = None
         self.is_announced = False
+        self.is_starved = False
         self._home = home
         self._settings = settings
         self._loop = loop
-        self._mark = f"{claim.job.worker_id}:{claim.job.seq}:{claim.job.run}"
+        self._mark = claim.mark
         self._pid = self._pidfd = -1
         self._is_watching_output = False
         self._is_long = False
@@ -119,7 +120,11 @@ class Runner:
             self._pid = process.spawn(argv, env, job.cwd or "/", stdin=devnull, output=self._output.write_fd)
         except process.CannotStart as error:
             self._output.finish()
-            self._finish(Outcome.not_started(error.code, error.reason), None, Kept(total_bytes=0, file=None, tail=b""))
+            self.is_starved = error.is_passing
+            outcome = Outcome.not_started(error.code, error.reason)
+            if error.is_passing:
+                outcome = Outcome.handed_back(error.reason)
+            self._finish(outcome, None, Kept(total_bytes=0, file=None, tail=b""))
             return
         self._output.started()
         self._pidfd = os.pidfd_open(self._pid)
@@ -150,7 +155,9 @@ class Runner:
         if self._stop_reason is None:
             ended = process.reap(self._pid)
             assert ended is not None
-            outcome = Outcome.killed(ended.signal) if ended.signal else Outcome.exited(ended.exit_code or 0)
+            outcome = Outcome.exited(ended.exit_code or 0)
+            if ended.signal:
+                outcome = Outcome.killed(ended.signal, process.signal_name(ended.signal))
             self._finish(outcome, ended, self._close_output())
 
     def _look_after_stop(self, now: float) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from queuectl.actions.connect import HOME_VARIABLE, URL_VARIABLE, Target, connect, locate, settings_of
+from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
 from queuectl.actions.rescue import rescue
 from queuectl.errors import QueuectlError, StoreError
 from queuectl.model.units import counted
@@ -15,10 +15,12 @@ from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
-from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WORKER_VARIABLE, WorkerOptions
+from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WorkerOptions
 from queuectl.store import workers
 from queuectl.system import process
+from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.logfile import LogFile
+from queuectl.system.names import CLAIM_VARIABLE, WORKER_VARIABLE
 from queuectl.system.signals import STOP_SIGNALS, SignalPipe
 
 TYPE_CHECKING = False
@@ -91,6 +93,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Keep the workers until told to stop or until they have nothing left to do."""
+        close_inherited_on_exec()
         signals = SignalPipe(STOP_SIGNALS)
         self._loop.watch(signals.fd, lambda: self._on_signals(signals.read()))
         self._heartbeat.start()
@@ -110,7 +113,7 @@ class Supervisor:
             if now >= self._next_upkeep:
                 self._upkeep(now)
             self._bell.attend()
-        except StoreError as error:
+        except QueuectlError as error:
             self._log.warning("store", f"{error.message}; trying again")
             self._next_upkeep = now + UPKEEP_EVERY_S
         for due in [due for due in self._owed if due <= now]:
@@ -142,11 +145,15 @@ class Supervisor:
             log_form=self._plan.log_form,
             log_to_file=self._plan.log_to_file,
         )
-        argv = [sys.executable, "-c", WORKER_CODE, json.dumps(options.as_dict())]
+        argv = [sys.executable, "-P", "-c", WORKER_CODE, json.dumps(options.as_dict())]
         env = {**clean_env(self._target), WORKER_VARIABLE: worker_id}
         control_end, control = os.pipe2(os.O_CLOEXEC)
-        pid = process.start_own(argv, env, stdin=control_end, output=None, detached=False)
-        os.close(control_end)
+        # A detached one logs to the file; our own output is the pipe to whoever waits for us to be ready.
+        output = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC) if self._plan.log_to_file else None
+        pid = process.start_own(argv, env, stdin=control_end, output=output, detached=False)
+        for fd in (control_end, output):
+            if fd is not None:
+                os.close(fd)
         started = Started(
             worker_id=worker_id, pid=pid, pidfd=os.pidfd_open(pid), control=control, since=time.monotonic()
         )
@@ -178,7 +185,7 @@ class Supervisor:
         try:
             for note in rescue(self._database, self._target.home, os.environ):
                 self._log.warning("rescue", note)
-        except StoreError as error:
+        except QueuectlError as error:
             self._log.warning("store", f"{error.message}; trying again")
 
     def _report_ready(self) -> None:
@@ -186,7 +193,7 @@ class Supervisor:
         if self._on_ready is None:
             return
         live = {row.id for row in self._database.read(workers.live) if row.beats}
-        if all(worker.worker_id in live for worker in self._workers):
+        if self._workers and all(worker.worker_id in live for worker in self._workers):
             self._say_ready()
 
     def _say_ready(self) -> None:
@@ -222,16 +229,17 @@ class Supervisor:
 
 def clean_env(target: Target) -> dict[str, str]:
     """Return the environment of our own processes: the store by variable, and no mark of a job we may run in."""
-    private = (process.CLAIM_VARIABLE, WORKER_VARIABLE)
+    private = (CLAIM_VARIABLE, WORKER_VARIABLE)
     env = {name: value for name, value in os.environ.items() if name not in private}
-    return {**env, HOME_VARIABLE: target.home.root, URL_VARIABLE: target.url}
+    return point_at(target, env)
 
 
 def start_detached(target: Target, plan: Plan) -> "Mapping[str, object]":
     """Start a supervisor that outlives this terminal; return what it says once its workers have beaten."""
+    close_inherited_on_exec()
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-    argv = [sys.executable, "-c", SUPERVISOR_CODE, json.dumps(plan.as_dict())]
+    argv = [sys.executable, "-P", "-c", SUPERVISOR_CODE, json.dumps(plan.as_dict())]
     pid = process.start_own(argv, clean_env(target), stdin=devnull, output=write_end, detached=True)
     os.close(write_end)
     os.close(devnull)
@@ -255,10 +263,8 @@ def _first_words(fd: int) -> "Mapping[str, object]":
 
     loop.watch(fd, more)
     deadline = time.monotonic() + START_SECONDS
-    while is_open and not said.endswith(b"\n}\n") and time.monotonic() < deadline:
+    while is_open and not said.endswith(b"}\n") and time.monotonic() < deadline:
         loop.turn(deadline)
-        if said.endswith(b"}\n"):
-            break
     os.close(fd)
     text = said.decode(errors="replace").strip()
     try:
@@ -303,7 +309,8 @@ def main() -> None:
     try:
         log = Log("supervisor", form=plan.log_form, file=LogFile(target.home.worker_log))
         supervisor = Supervisor(target, plan, log, ready)
-        supervisor.run()
+        with log.crashes():
+            supervisor.run()
     except QueuectlError as error:
         os.write(2, f"{error.message}\n".encode())
         sys.exit(error.exit_code)

@@ -6,23 +6,24 @@ import sys
 import time
 
 from queuectl.actions import settle as settling
-from queuectl.actions.connect import HOME_VARIABLE, URL_VARIABLE, Target, connect, locate, settings_of
+from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
 from queuectl.actions.settle import Holder, Step, settle_and_claim
-from queuectl.errors import QueuectlError, StoreError
+from queuectl.errors import BadInput, QueuectlError, StoreError
 from queuectl.model.states import State
 from queuectl.model.units import rough_duration_text
 from queuectl.model.value import Value
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity
-from queuectl.runtime.log import Log
+from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import CANCEL, HAND_BACK, Runner
 from queuectl.store import claims, workers
-from queuectl.system.limits import allow_open_files
+from queuectl.system.limits import allow_open_files, close_inherited_on_exec
 from queuectl.system.logfile import LogFile
 from queuectl.system.memory import keep_freed_memory
-from queuectl.system.signals import SignalPipe, only_sigterm
+from queuectl.system.names import CLAIM_VARIABLE, WORKER_VARIABLE
+from queuectl.system.signals import leave_signals_to_supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,14 +36,15 @@ ORDERS_EVERY_S = 1.0
 SETTINGS_EVERY_S = 1.0
 UNTIL_IDLE_POLL_S = 0.2
 TROUBLE_PAUSE_S = 0.5
+STARVED_PAUSE_S = 1.0
 ANNOUNCE_AFTER_S = 0.2
 FILES_PER_RUN = 5  # pipe, process, log and its two segments
 OWN_FILES = 32
 DRAIN_BYTE = b"d"
 NOW_BYTE = b"n"
-WORKER_VARIABLE = "QUEUECTL_WORKER"
-_PRIVATE_VARIABLES = (b"QUEUECTL_CLAIM", b"QUEUECTL_WORKER", b"QUEUECTL_JOB_ID", b"QUEUECTL_ATTEMPT",
-                      b"QUEUECTL_RUN", b"QUEUECTL_QUEUE")  # fmt: skip
+_PRIVATE_VARIABLES = frozenset(
+    {CLAIM_VARIABLE, WORKER_VARIABLE, "QUEUECTL_JOB_ID", "QUEUECTL_ATTEMPT", "QUEUECTL_RUN", "QUEUECTL_QUEUE"}
+)
 
 
 class WorkerOptions(Value):
@@ -92,12 +94,11 @@ class Worker:
         self._next_look = 0.0
         self._next_orders = 0.0
         self._retry_at = 0.0
+        self._trouble: str | None = None
         self._is_over = False
 
     def run(self) -> None:
         """Work until told to stop, or until idle where that was asked for."""
-        signals = SignalPipe(only_sigterm())
-        self._loop.watch(signals.fd, lambda: self._on_signals(len(signals.read())))
         self._loop.watch(0, self._on_supervisor)
         self._heartbeat.start()
         self._log.info("started", f"started, {self._options.slots} at once")
@@ -123,8 +124,7 @@ class Worker:
             self._has_doubt = self._is_looking = True
             self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
             return
-        if self._heartbeat.is_given_up:
-            self._start_over()
+        self._watch_heartbeat()
         if self._is_draining and not self._running and not self._ended:
             self._is_over = True
             return
@@ -150,7 +150,7 @@ class Worker:
             elif not runner.is_announced and runner.elapsed_s >= ANNOUNCE_AFTER_S:
                 runner.is_announced = True
                 job = runner.claim.job
-                self._log.info("running", f"running: {job.line}", job=job.id, run=job.run)
+                self._log.info("running", f"running: {one_line(job.line)}", job=job.id, run=job.run)
 
     def _settle_and_claim(self, now: float) -> None:
         free = 0 if self._is_draining else self._options.slots - len(self._running)
@@ -210,6 +210,9 @@ class Worker:
     def _start(self, claim: "Claim") -> None:
         runner = Runner(claim, self._target.home, self._settings, self._base_env, self._devnull, self._loop)
         self._running.append(runner)
+        if runner.is_starved:
+            self._log.warning("starved", "no memory, processes or files left to start a command; trying again shortly")
+            self._retry_at = time.monotonic() + STARVED_PAUSE_S
 
     def _obey(self, stop: str) -> None:
         self._is_draining = True
@@ -218,12 +221,21 @@ class Worker:
                 runner.stop(HAND_BACK)
 
     def _resolve_doubt(self) -> None:
-        """After a failed transaction: run what the database says is ours though its answer never came."""
-        known = {runner.claim.job.seq for runner in self._running} | {claim.job.seq for claim, _ in self._ended}
-        for claim in self._database.read(lambda tx: claims.held_by(tx, self._identity.id)):
-            if claim.job.seq not in known:
+        """After a failed transaction, which may have been committed all the same: go by what the database says is ours.
+
+        A run that ended and is not ours any more was settled; a run that is ours and was never begun is begun now.
+        """
+        held = {(claim.job.seq, claim.job.run): claim for claim in self._database.read(self._read_held)}
+        self._ended = [(claim, report) for claim, report in self._ended if (claim.job.seq, claim.job.run) in held]
+        known = {(runner.claim.job.seq, runner.claim.job.run) for runner in self._running}
+        known |= {(claim.job.seq, claim.job.run) for claim, _ in self._ended}
+        for key, claim in held.items():
+            if key not in known:
                 self._start(claim)
         self._has_doubt = False
+
+    def _read_held(self, tx: "Tx") -> "list[Claim]":
+        return claims.held_by(tx, self._identity.id)
 
     def _start_over(self) -> None:
         """Given up for dead: another may run our jobs, so stop them and end; the supervisor starts a new worker."""
@@ -234,29 +246,38 @@ class Worker:
             self._poll(time.monotonic() + ORDERS_EVERY_S)
         sys.exit(1)
 
+    def _watch_heartbeat(self) -> None:
+        if self._heartbeat.is_given_up:
+            self._start_over()
+        if self._heartbeat.trouble != self._trouble:
+            self._trouble = self._heartbeat.trouble
+            if self._trouble is not None:
+                self._log.warning("heartbeat", f"no heartbeat: {self._trouble}")
+
     def _on_bell(self) -> None:
         self._is_looking = len(self._running) < self._options.slots and not self._is_draining
         self._next_orders = 0.0
         if not self._running:
             self._is_looking = True
 
-    def _on_signals(self, count: int) -> None:
-        for _ in range(count):
-            self._obey(workers.NOW if self._is_draining else workers.DRAIN)
-
     def _on_supervisor(self) -> None:
         word = os.read(0, 64)
         if not word:
-            self._loop.unwatch(0)  # the supervisor is gone: finish and exit
+            self._loop.unwatch(0)
+            self._log.warning("orphaned", "its supervisor is gone; finishing the running jobs and leaving")
         self._obey(workers.NOW if NOW_BYTE in word else workers.DRAIN)
 
     def _load_settings(self) -> "Settings":
         return self._database.read(lambda tx: settings_of(tx, self._environ))
 
     def _refresh_settings(self, now: float) -> None:
-        if now - self._settings_at >= SETTINGS_EVERY_S:
+        if now - self._settings_at < SETTINGS_EVERY_S:
+            return
+        self._settings_at = now
+        try:
             self._settings = self._load_settings()
-            self._settings_at = now
+        except BadInput as error:
+            self._log.warning("settings", f"the settings do not fit this worker's environment: {error.message}")
 
     def _say(self, step: Step) -> None:
         reports = {claim.job.seq: (claim, report) for claim, report in self._ended}
@@ -281,10 +302,8 @@ def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
 
 def _base_env(target: Target) -> dict[bytes, bytes]:
     """Return what commands inherit: this process's environment, less what is private, and the way to this queue."""
-    env = {name: value for name, value in os.environb.items() if name not in _PRIVATE_VARIABLES}
-    env[HOME_VARIABLE.encode()] = os.fsencode(target.home.root)
-    env[URL_VARIABLE.encode()] = os.fsencode(target.url)
-    return env
+    env = point_at(target, os.environ)
+    return {os.fsencode(name): os.fsencode(env[name]) for name in env if name not in _PRIVATE_VARIABLES}
 
 
 def _slots_that_fit(wanted: int, log: Log) -> int:
@@ -303,12 +322,15 @@ def main() -> None:
     fields = json.loads(sys.argv[-1])
     fields["queues"] = None if fields["queues"] is None else tuple(fields["queues"])
     options = WorkerOptions(**fields)
+    leave_signals_to_supervisor()
+    close_inherited_on_exec()
     keep_freed_memory()
     target = locate(None, os.environ)
     file = LogFile(target.home.worker_log) if options.log_to_file else None
     log = Log(f"worker {options.worker_id[:6]}", form=options.log_form, file=file)
     try:
-        Worker(target, options.replace(slots=_slots_that_fit(options.slots, log)), log).run()
+        with log.crashes():
+            Worker(target, options.replace(slots=_slots_that_fit(options.slots, log)), log).run()
     except QueuectlError as error:
         log.warning("gave_up", f"cannot go on: {error.message}")
         sys.exit(error.exit_code)

@@ -60,14 +60,14 @@ def held_by(tx: "Tx", worker_id: str) -> list[Claim]:
 
 
 def without_worker(tx: "Tx") -> list[tuple[Claim, str]]:
-    """Return the running jobs whose worker is not living, each with the host it ran on."""
+    """Return the running jobs whose worker is not living, each with the host it ran on (empty: not known)."""
     columns = ", ".join(f"j.{name}" for name in Job.FIELDS)
     rows = tx.rows(
         f"""
-        SELECT w.host, {columns}
+        SELECT COALESCE(w.host, ''), {columns}
           FROM jobs j
-          JOIN workers w ON w.id = j.worker_id
-         WHERE j.state = 'processing' AND w.state <> 'live'
+          LEFT JOIN workers w ON w.id = j.worker_id
+         WHERE j.state = 'processing' AND (w.id IS NULL OR w.state <> 'live')
         """
     )
     return [(Claim(job=Job.of_row(row[1:])), str(row[0])) for row in rows]

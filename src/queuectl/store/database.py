@@ -95,8 +95,8 @@ class Database:
         self.dialect.close()
 
     def _once(self, work: "Callable[[Tx], Result]", *, writing: bool) -> "Result":
-        tx = Tx(self.dialect, self.read_clock(self.dialect.begin(writing=writing)))
         try:
+            tx = Tx(self.dialect, self.read_clock(self.dialect.begin(writing=writing)))
             result = work(tx)
             self.dialect.commit()
         except BaseException:

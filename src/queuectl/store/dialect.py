@@ -19,6 +19,8 @@ class Dialect(ABC):
     name: str
     skip_locked: str
     """Ends a SELECT that takes rows for this transaction and passes by those another holds."""
+    for_update: str
+    """Ends a SELECT whose rows this transaction is about to change; waits for whoever holds them."""
     for_share: str
     """Ends a SELECT whose rows must not change before this transaction ends."""
 

@@ -57,8 +57,7 @@ def get(tx: "Tx", seq: int) -> Job | None:
 
 def get_for_update(tx: "Tx", seq: int) -> Job | None:
     """Return a job by its number and keep others from changing it until this transaction ends."""
-    lock = tx.dialect.skip_locked.removesuffix("SKIP LOCKED")
-    row = tx.row(f"SELECT {COLUMNS} FROM jobs WHERE seq = :seq {lock}", {"seq": seq})
+    row = tx.row(f"SELECT {COLUMNS} FROM jobs WHERE seq = :seq {tx.dialect.for_update}", {"seq": seq})
     return None if row is None else Job.of_row(row)
 
 
@@ -89,6 +88,16 @@ def newest(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
     # Adding 0 keeps the planner from walking the whole history by number when the states are in small indexes.
     order = "seq + 0" if wanted.states else "seq"
     seqs = tx.rows(f"SELECT seq FROM jobs WHERE {where} ORDER BY {order} DESC LIMIT :limit", {**params, "limit": limit})
+    return by_seqs(tx, [int(row[0] or 0) for row in seqs])
+
+
+def latest_dead(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
+    """Return dead jobs that match, the latest death first."""
+    where, params = _where(wanted.replace(states=(State.DEAD,)))
+    seqs = tx.rows(
+        f"SELECT seq FROM jobs WHERE {where} ORDER BY finished_at DESC, seq DESC LIMIT :limit",
+        {**params, "limit": limit},
+    )
     return by_seqs(tx, [int(row[0] or 0) for row in seqs])
 
 

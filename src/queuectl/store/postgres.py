@@ -32,6 +32,7 @@ class PostgresDialect(Dialect):
 
     name = "postgres"
     skip_locked = "FOR UPDATE SKIP LOCKED"
+    for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
 
     def __init__(self, url: str, *, lock_seconds: float = LOCK_SECONDS) -> None:
@@ -160,7 +161,7 @@ class PostgresDialect(Dialect):
                 f"PostgreSQL refused: {_first_line(error)}",
                 hint="grant the role CREATE on the database, or USAGE on the schema",
             )
-        return None
+        return StoreError(f"PostgreSQL said: {_first_line(error)}", hint="see the server's log")
 
     def is_passing(self, error: Exception) -> bool:
         """Whether the server asks to run the transaction again."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 APPLICATION_ID = 0x51435431  # "QCT1": tells our file from any other SQLite database
 BUSY_SECONDS = 10.0
+WORKER_BUSY_SECONDS = 0.5
 HEADER_BYTES = 100  # SQLite takes a shorter file for an empty one and would write over it
 AUTOCHECKPOINT_PAGES = 16_000  # a net of 64 MB where no supervisor runs; the supervisor keeps the file far below
 
@@ -28,6 +29,7 @@ class SqliteDialect(Dialect):
 
     name = "sqlite"
     skip_locked = ""
+    for_update = ""
     for_share = ""
 
     def __init__(self, path: str, *, is_durable: bool, busy_seconds: float = BUSY_SECONDS) -> None:
@@ -150,6 +152,8 @@ class SqliteDialect(Dialect):
             )
         if isinstance(error, _UNUSABLE):
             return StoreUnreachable(f"cannot use {self.path}: {error}", hint=_permission_hint(self.path))
+        if isinstance(error, apsw.Error):
+            return StoreError(f"SQLite said of {self.path}: {error}", hint="check the file and the disk")
         return None
 
     def is_passing(self, error: Exception) -> bool:

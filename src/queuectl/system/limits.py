@@ -1,5 +1,6 @@
-"""Limits: how many files this process may have open at once."""
+"""Limits: how many files this process may have open, and who else gets them."""
 
+import os
 import resource
 
 
@@ -14,3 +15,14 @@ def allow_open_files(wanted: int) -> int:
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return allowed
+
+
+def close_inherited_on_exec() -> None:
+    """Keep descriptors we were started with to ourselves: a command has its three streams and nothing else."""
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        if fd > 2:
+            try:
+                os.set_inheritable(fd, False)
+            except OSError:
+                pass  # the one that listed the folder

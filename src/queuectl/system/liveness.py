@@ -33,14 +33,18 @@ class LifeLock:
         os.close(self._fd)
 
 
-def pulse_of(lock_path: str, lock_host: str, this_host: str) -> Pulse:
-    """Tell whether the holder of a lock lives, at once, across pid reuse and reboots."""
+def pulse_of(lock_path: str, lock_host: str, this_host: str, *, pid: int | None = None) -> Pulse:
+    """Tell whether the holder of a lock lives, at once, across pid reuse and reboots.
+
+    A lock file that is not there proves nothing: it may have been removed, or lie in another container of this name.
+    `pid`, where pids of the holder mean something here, then tells at least that nobody can be alive.
+    """
     if lock_host != this_host:
         return Pulse.OUT_OF_SIGHT
     try:
         fd = os.open(lock_path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        return Pulse.DEAD if os.path.isdir(os.path.dirname(lock_path)) else Pulse.OUT_OF_SIGHT
+        return Pulse.DEAD if pid is not None and not os.path.exists(f"/proc/{pid}") else Pulse.OUT_OF_SIGHT
     except OSError:
         return Pulse.OUT_OF_SIGHT
     try:

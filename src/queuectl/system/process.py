@@ -6,12 +6,12 @@ import signal
 import time
 
 from queuectl.model.value import Value
+from queuectl.system.names import CLAIM_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-CLAIM_VARIABLE = "QUEUECTL_CLAIM"
 CANNOT_RUN = 126
 NOT_FOUND = 127
 
@@ -26,13 +26,20 @@ _RESET_SIGNALS = [
 ]
 
 
-class CannotStart(Exception):
-    """A command that did not start; `code` is what a shell would have returned."""
+_NO_ROOM = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 
-    def __init__(self, code: int, reason: str) -> None:
+
+class CannotStart(Exception):
+    """A command that did not start; `code` is what a shell would have returned.
+
+    `is_passing` means that the host had no room just now, which is not the command's fault.
+    """
+
+    def __init__(self, code: int, reason: str, *, is_passing: bool = False) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
+        self.is_passing = is_passing
 
 
 class Ended(Value):
@@ -59,7 +66,8 @@ def spawn(argv: "Sequence[str]", env: "Mapping[bytes, bytes]", cwd: str, *, stdi
         return _posix_spawn(program, argv, env, stdin, output)
     except OSError as error:
         code = NOT_FOUND if error.errno in (errno.ENOENT, errno.ENOTDIR) else CANNOT_RUN
-        raise CannotStart(code, f"cannot run {argv[0]}: {error.strerror}") from None
+        is_passing = error.errno in _NO_ROOM
+        raise CannotStart(code, f"cannot run {argv[0]}: {error.strerror}", is_passing=is_passing) from None
     finally:
         os.chdir("/")
 

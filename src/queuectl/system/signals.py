@@ -16,7 +16,8 @@ class SignalPipe:
     def __init__(self, numbers: "Sequence[int]") -> None:
         self.fd, self._write_fd = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         for number in numbers:
-            signal.signal(number, lambda *_: None)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup a hang-up stays ignored
+                signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, no child could be waited for
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
 
@@ -28,8 +29,8 @@ class SignalPipe:
             return []
 
 
-def only_sigterm() -> "Sequence[int]":
-    """Ignore the terminal's signals and return what a worker heeds: it obeys its supervisor alone."""
-    for number in (signal.SIGINT, signal.SIGHUP):
+def leave_signals_to_supervisor() -> None:
+    """Ignore what asks to stop: a worker obeys its supervisor alone, which such a signal reaches, too."""
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    return (signal.SIGTERM,)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, children could not be waited for

@@ -1,12 +1,14 @@
 """Wake-up on one host: who makes work ready touches a file; idle workers watch it through inotify."""
 
 import os
+import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.system.home import Home
 
 _IN_ATTRIB = 0x00000004
+_IN_IGNORED = 0x00008000
 _IN_NONBLOCK = os.O_NONBLOCK
 _IN_CLOEXEC = os.O_CLOEXEC
 
@@ -29,16 +31,22 @@ class WakeWatch:
 
     def __init__(self, home: "Home") -> None:
         touch(home)
+        self._home = home
         self.fd = _watch(home.wake)
 
     def drain(self) -> None:
-        """Take in what was seen, so that the descriptor rests again."""
+        """Take in what was seen, so that the descriptor rests again; a file that was removed is made anew."""
+        seen = 0
         if self.fd is not None:
             try:
-                while os.read(self.fd, 4096):
-                    pass
+                while events := os.read(self.fd, 4096):
+                    for _, mask, _, _ in struct.iter_unpack("iIII", events):
+                        seen |= mask
             except BlockingIOError:
                 pass
+            if seen & _IN_IGNORED:
+                touch(self._home)
+                _add_watch(self.fd, self._home.wake)
 
     def close(self) -> None:
         """Stop watching."""
@@ -55,7 +63,13 @@ def _watch(path: str) -> int | None:
     fd = int(libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC))
     if fd < 0:
         return None  # out of watches; the poll remains
-    if libc.inotify_add_watch(fd, os.fsencode(path), _IN_ATTRIB) < 0:
+    if not _add_watch(fd, path):
         os.close(fd)
         return None
     return fd
+
+
+def _add_watch(fd: int, path: str) -> bool:
+    import ctypes
+
+    return int(ctypes.CDLL(None, use_errno=True).inotify_add_watch(fd, os.fsencode(path), _IN_ATTRIB)) >= 0
