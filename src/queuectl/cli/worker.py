@@ -131,7 +131,7 @@ def run_stop(args: "Args") -> int:
         print_json({"stopped": stopped, "remaining": [worker.id for worker in remaining]})
     elif not told:
         print("no worker is running")
-    else:
+    elif stopped or CLAIM_VARIABLE not in os.environ:
         print(f"{counted(stopped, 'worker')} stopped")
     if remaining and CLAIM_VARIABLE in os.environ:
         note(f"{counted(len(remaining), 'worker')} told to stop; not waited for, since this is a job itself")

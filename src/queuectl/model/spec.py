@@ -98,20 +98,16 @@ def check_command(name: str, value: object) -> str:
 
 def check_given_id(name: str, value: object) -> str:
     """Return an id a person may give, or raise."""
-    text = _text(name, value)
-    hint = "begin with a letter or digit, then letters, digits, '.', '_' or '-', at most 128"
-    if not re.fullmatch(_ID, text, re.ASCII) or len(text) > MAX_NAME_LENGTH:
-        raise BadInput(f"bad id {_shown(text)}", hint=hint)
+    text = check_name(name, value)
     if text.isdigit() or re.fullmatch(_RANGE, text, re.ASCII) or text == "last":
         raise BadInput(
-            f"bad id {text!r}: numbers, ranges such as 3-9 and 'last' name jobs by their place",
-            hint="add a letter",
+            f"bad id {text!r}: numbers, ranges such as 3-9 and 'last' name jobs by their place", hint="add a letter"
         )
     return text
 
 
 def check_name(name: str, value: object) -> str:
-    """Return a queue name or tag, or raise."""
+    """Return a queue name, a tag or an id, or raise."""
     text = _text(name, value)
     if not re.fullmatch(_ID, text, re.ASCII) or len(text) > MAX_NAME_LENGTH:
         raise BadInput(

@@ -94,6 +94,7 @@ class Worker:
         self._next_look = 0.0
         self._next_orders = 0.0
         self._retry_at = 0.0
+        self._idle_looks = 0
         self._trouble: str | None = None
         self._is_over = False
 
@@ -166,6 +167,8 @@ class Worker:
             return
         self._refresh_settings(now)
         self._next_look = now + self._bell.poll_s
+        if step.claimed:
+            self._idle_looks = 0
         for claim in step.claimed:
             self._start(claim)
         self._collect()
@@ -181,7 +184,9 @@ class Worker:
         if self._options.until_idle and not self._running and not step.claimed:
             if settling.is_drained(self._database, self._holder):
                 self._is_draining = True
-            self._next_look = min(self._next_look, now + UNTIL_IDLE_POLL_S)
+            # Others still run something: their last settle rings no bell, so look again, ever more patiently.
+            self._idle_looks += 1
+            self._next_look = min(self._next_look, now + UNTIL_IDLE_POLL_S * min(self._idle_looks, 10))
 
     def _wake_at(self) -> float:
         if not self._running:
