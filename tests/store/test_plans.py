@@ -1,7 +1,7 @@
 """What the planners do with the statements of the hot path while history, future and paused jobs are there."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from queuectl.model.states import State
 from queuectl.store import claims, jobs, moves, queues
 from queuectl.store.database import Database, Tx
+from queuectl.store.jobs import listed
 from queuectl.store.postgres import PostgresDialect
 from tests.store.rows import add_history, add_job, add_worker
 
@@ -70,11 +71,12 @@ def test_the_claim_of_one_lane_reads_its_head_from_the_index_of_ready_jobs(crowd
     assert_nothing_sorted(plans[:1])
 
 
-def test_the_claim_moves_the_row_it_found_by_its_number(crowded: Database) -> None:
-    job = add_job(crowded)
-    params: Mapping[str, str | int] = {"seq": job.seq, "worker_id": "w1", "now": 1}
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_claim_moves_the_rows_it_found_by_their_numbers(crowded: Database, count: int) -> None:
+    names, seqs = listed("seq", [add_job(crowded).seq for _ in range(count)])
+    params = {**seqs, "worker_id": "w1", "now": 1}
 
-    plans = plans_of(crowded, lambda tx: tx.changed(claims._START, params))
+    plans = plans_of(crowded, lambda tx: tx.changed(claims._START.format(seqs=names), params))
 
     assert all("Seq Scan" not in plan and "SCAN" not in plan for plan in plans)
 

@@ -3,7 +3,7 @@
 from queuectl.model.job import Claim, Job
 from queuectl.model.states import State
 from queuectl.store import queues
-from queuectl.store.jobs import COLUMNS
+from queuectl.store.jobs import CHUNK, COLUMNS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _HEAD = f"""
 _START = """
     UPDATE jobs
        SET state = 'processing', run = run + 1, worker_id = :worker_id, started_at = :now, updated_at = :now
-     WHERE state = 'pending' AND seq = :seq
+     WHERE state = 'pending' AND seq IN ({seqs})
 """
 
 
@@ -84,14 +84,12 @@ def cancel_requests(tx: "Tx", worker_id: str) -> list[int]:
 
 def _claim_lane(tx: "Tx", lane_id: int, worker_id: str, wanted: int) -> list[Job]:
     rows = tx.rows(f"{_HEAD} {tx.dialect.skip_locked}", {"lane_id": lane_id, "wanted": wanted})
-    return [_start(tx, Job.of_row(row), worker_id) for row in rows]
-
-
-def _start(tx: "Tx", job: Job, worker_id: str) -> Job:
-    tx.changed(_START, {"seq": job.seq, "worker_id": worker_id, "now": tx.now})
-    return job.replace(
-        state=State.PROCESSING, run=job.run + 1, worker_id=worker_id, started_at=tx.now, updated_at=tx.now
-    )
+    heads = [Job.of_row(row) for row in rows]
+    for start in range(0, len(heads), CHUNK):
+        names, params = listed("seq", [job.seq for job in heads[start : start + CHUNK]])
+        tx.changed(_START.format(seqs=names), {**params, "worker_id": worker_id, "now": tx.now})
+    changes = {"state": State.PROCESSING, "worker_id": worker_id, "started_at": tx.now, "updated_at": tx.now}
+    return [job.replace(run=job.run + 1, **changes) for job in heads]
 
 
 def _shares(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> dict[int, int]:
