@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from typing import TypeVar
 from queuectl.actions.connect import Target
 
 PROGRAM = str(Path(sys.executable).with_name("queuectl"))
+QUOTED = shlex.quote(PROGRAM)
+"""The program as a shell line names it: a clone may lie in a folder with a blank in its name."""
 DEADLINE_S = 60.0
 Found = TypeVar("Found")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import PROGRAM, Cli
+from tests.program import PROGRAM, QUOTED, Cli
 
 # What is typed, and what must be said about it.
 BAD: list[tuple[list[str], list[str]]] = [
@@ -214,7 +214,7 @@ def test_a_folder_that_was_removed_meanwhile_is_named_as_the_problem(local: Cli,
     gone.mkdir()
 
     done = subprocess.run(
-        ["/bin/sh", "-c", f"rmdir '{gone}'; exec '{PROGRAM}' enqueue true"],
+        ["/bin/sh", "-c", f"rmdir '{gone}'; exec {QUOTED} enqueue true"],
         cwd=gone,
         env=local.environ,
         capture_output=True,
@@ -268,7 +268,7 @@ def test_a_reader_that_leaves_early_is_not_an_error(local: Cli) -> None:
     local.ok("enqueue", "--from", "-", stdin="true\n" * 5000)
 
     done = subprocess.run(
-        ["/bin/sh", "-c", f"'{PROGRAM}' list --limit 5000 --json | head -n 1"],
+        ["/bin/sh", "-c", f"{QUOTED} list --limit 5000 --json | head -n 1"],
         env=local.environ,
         capture_output=True,
         text=True,
@@ -291,7 +291,7 @@ def test_an_output_that_cannot_be_written_is_an_error_without_a_traceback(local:
 
 def test_the_id_can_be_caught_in_a_shell_variable(local: Cli) -> None:
     done = subprocess.run(
-        ["/bin/sh", "-c", f"id=$('{PROGRAM}' enqueue 'echo hi'); echo \"<$id>\""],
+        ["/bin/sh", "-c", f"id=$({QUOTED} enqueue 'echo hi'); echo \"<$id>\""],
         env=local.environ,
         capture_output=True,
         text=True,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import PROGRAM, Cli, wait_for
+from tests.program import PROGRAM, QUOTED, Cli, wait_for
 
 
 def shell(cli: Cli, line: str) -> "subprocess.CompletedProcess[str]":
@@ -133,7 +133,7 @@ def test_a_job_may_stop_the_workers_without_waiting_for_itself(cli: Cli) -> None
 
 def test_a_job_may_use_another_home(local: Cli, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    local.enqueue("--env", f"OTHER={other}", f"QUEUECTL_HOME=$OTHER {PROGRAM} enqueue --id there true")
+    local.enqueue("--env", f"OTHER={other}", f"QUEUECTL_HOME=$OTHER {QUOTED} enqueue --id there true")
 
     local.drain()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import PROGRAM, Cli
+from tests.program import QUOTED, Cli
 
 
 def test_a_quoted_word_is_a_shell_line_and_stdout_is_its_id_alone(cli: Cli) -> None:
@@ -113,7 +113,7 @@ def test_the_folder_of_the_caller_is_where_the_job_runs(local: Cli) -> None:
 
 
 def test_inside_a_job_queuectl_reaches_the_same_queue(cli: Cli) -> None:
-    outer = cli.enqueue(f"{PROGRAM} enqueue --id inner 'echo from $QUEUECTL_JOB_ID'")
+    outer = cli.enqueue(f"{QUOTED} enqueue --id inner 'echo from $QUEUECTL_JOB_ID'")
 
     cli.drain()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from queuectl.system.home import Home, log_path
-from tests.program import PROGRAM, Cli, wait_for
+from tests.program import PROGRAM, QUOTED, Cli, wait_for
 from tests.scenarios.working import (
     last_run,
     marked,
@@ -91,7 +91,7 @@ def test_a_command_finds_out_who_it_is_and_where_it_belongs(cli: Cli, tmp_path: 
 
 
 def test_queuectl_inside_a_command_reaches_the_same_queue(cli: Cli) -> None:
-    job_id = cli.enqueue(f"{PROGRAM} show $QUEUECTL_JOB_ID && {PROGRAM} enqueue --id child 'echo I am the child'")
+    job_id = cli.enqueue(f"{QUOTED} show $QUEUECTL_JOB_ID && {QUOTED} enqueue --id child 'echo I am the child'")
 
     cli.drain()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import PROGRAM, Cli, lines_of, wait_for
+from tests.program import QUOTED, Cli, lines_of, wait_for
 from tests.scenarios.working import (
     another,
     environment_of,
@@ -134,7 +134,7 @@ def test_detached_workers_are_at_work_when_the_prompt_returns(cli: Cli) -> None:
 
 @on_sqlite
 def test_detached_workers_outlive_the_shell_that_started_them(cli: Cli) -> None:
-    shell = f"{PROGRAM} worker start -d --json; kill -HUP -$$; sleep 600"
+    shell = f"{QUOTED} worker start -d --json; kill -HUP -$$; sleep 600"
     done = subprocess.run(
         ["setsid", "--wait", "sh", "-c", shell], env=cli.environ, capture_output=True, text=True, timeout=60
     )
@@ -172,7 +172,7 @@ def test_a_detached_supervisor_that_fails_says_why(cli: Cli) -> None:
 
 @on_sqlite
 def test_a_detached_start_inside_a_job_does_not_pass_its_mark_on(cli: Cli) -> None:
-    job_id = cli.enqueue(f"{PROGRAM} worker start -d --json")
+    job_id = cli.enqueue(f"{QUOTED} worker start -d --json")
     cli.drain()
     words = json.loads(cli.ok("logs", job_id).splitlines()[-1])
 
@@ -190,7 +190,7 @@ def test_a_detached_start_inside_a_job_does_not_pass_its_mark_on(cli: Cli) -> No
 def test_ctrl_c_in_a_terminal_finishes_the_running_job(cli: Cli, tmp_path: Path) -> None:
     job_id = waiting_job(cli, tmp_path)
     log, code = tmp_path / "log", tmp_path / "code"
-    session = f"QUEUECTL_HOME={cli.target.home.root} {PROGRAM} worker start 2>{log}; echo $? >{code}"
+    session = f"QUEUECTL_HOME={cli.target.home.root} {QUOTED} worker start 2>{log}; echo $? >{code}"
     tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
     subprocess.run([*tmux, "new-session", "-d", "-s", "t", session], check=True, env=cli.environ)
     cli.wait_for_state(job_id, "processing")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import PROGRAM, Cli, lines_of, wait_for
+from tests.program import QUOTED, Cli, lines_of, wait_for
 from tests.scenarios.working import (
     is_running,
     marked,
@@ -300,7 +300,7 @@ def test_a_worker_whose_supervisor_was_killed_finishes_its_job_and_leaves(cli: C
 
 def start_after(cli: Cli, line: str, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run workers until idle from a shell that has run a line before."""
-    script = f'{line}; exec {PROGRAM} worker start --until-idle "$@"'
+    script = f'{line}; exec {QUOTED} worker start --until-idle "$@"'
     argv = ["/bin/bash", "-c", script, "bash", *words]
     return subprocess.run(argv, env=cli.environ, capture_output=True, text=True, timeout=60)
 
