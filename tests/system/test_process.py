@@ -41,6 +41,8 @@ def sleeper() -> Iterator[Started]:
     """A command with a plain child, one in a session of its own, and one with a cleared environment."""
     started = Started("sleep 600 & setsid sleep 600 & env -i sleep 600 & wait")
     started.wait_for_tree(4)
+    # A process counts before it runs its program, and until then it still has the environment of its parent.
+    wait_for(lambda: len(pids_with(CLAIM_VARIABLE, started.mark)) == 3 or None, "the cleared environment")
     yield started
     started.end()
 
