@@ -193,7 +193,9 @@ def _core_seconds(target: Target) -> float:
     database = connect(target, is_durable=False)
     specs = [JobSpec(command="true", cwd="/")] * CORE_JOBS
     submit(database, specs, who="bench", environ={})
-    identity = Identity(database, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, queues=None, slots=1)
+    identity = Identity(
+        database, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, queues=None, slots=1, lease_s=60
+    )
     holder = Holder(worker_id=identity.id, host=identity.host)
     done = Report(outcome=Outcome.exited(0))
     ended: list[tuple[Claim, Report]] = []

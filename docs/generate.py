@@ -22,7 +22,7 @@ NOT_YET = frozenset({Move.SNOOZE, Move.DEFER, Move.PARK, Move.UNBLOCK, Move.STAR
 # Moves that may lead to more states than this version takes them to.
 LEADS_ONLY_TO = {Move.REVIVE: frozenset({State.PENDING})}
 # Settings that are stored and checked, and that nothing obeys in this version.
-NOT_IN_FORCE = frozenset({"lock_lease_seconds", "retention_completed", "retention_cancelled", "retention_dead"})
+NOT_IN_FORCE = frozenset({"retention_completed", "retention_cancelled", "retention_dead"})
 
 OUTCOMES = {
     OutcomeKind.EXITED: "the command ended by itself; 0 is success, any other exit code a failed run",
@@ -30,7 +30,7 @@ OUTCOMES = {
     OutcomeKind.TIMED_OUT: "it ran longer than its timeout and was stopped; a failed run",
     OutcomeKind.CANCELLED: "a person cancelled the job and it was stopped",
     OutcomeKind.NOT_STARTED: "folder, program or shell could not be used (126, 127); a failed run",
-    OutcomeKind.HANDED_BACK: "its worker was told to stop at once; not charged",
+    OutcomeKind.HANDED_BACK: "its worker was told to stop at once, or could not renew its lease; not charged",
     OutcomeKind.LOST: "its worker died; counted in `losses`, not in `attempts`",
 }
 

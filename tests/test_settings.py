@@ -8,8 +8,8 @@ from queuectl.settings import SETTINGS, Settings, normal_key, parse, resolve, se
 
 DEFAULTS = {
     "max_retries": 3, "backoff_base": 2, "backoff_strategy": "exponential", "max_backoff_seconds": 300,
-    "backoff_jitter": 0, "job_retry_delay": 2, "job_timeout": 0, "kill_grace_seconds": 10, "lock_lease_seconds": 60,
-    "worker_heartbeat_interval": 5, "max_concurrent_jobs": 1, "max_output_bytes": 10 << 20,
+    "backoff_jitter": 0, "job_retry_delay": 2, "job_timeout": 0, "kill_grace_seconds": 10, "stop_timeout": 0,
+    "lock_lease_seconds": 60, "worker_heartbeat_interval": 5, "max_concurrent_jobs": 1, "max_output_bytes": 10 << 20,
     "output_tail_bytes": 16 << 10, "retention_completed": 7 * 86_400, "retention_cancelled": 7 * 86_400,
     "retention_dead": 0, "shell": "/bin/sh",
 }  # fmt: skip

@@ -47,6 +47,7 @@ class Settings(Value):
     job_retry_delay: float
     job_timeout: float
     kill_grace_seconds: float
+    stop_timeout: float
     lock_lease_seconds: float
     worker_heartbeat_interval: float
     max_concurrent_jobs: int
@@ -157,7 +158,8 @@ def _define() -> "dict[str, Setting]":
         ("job_retry_delay", 2.0, dur(), _number_text, "the wait of the fixed strategy"),
         ("job_timeout", 0.0, dur(), _number_text, "longest run of a job that sets none; 0 = none"),
         ("kill_grace_seconds", 10.0, dur(0, 3600), _number_text, "from SIGTERM to SIGKILL when a command is stopped"),
-        ("lock_lease_seconds", 60.0, dur(5, DAY_S), _number_text, "silence that ends a worker afar; not applied yet"),
+        ("stop_timeout", 0.0, dur(), _number_text, "longest wait of a stop for running jobs, then hand back; 0 = none"),
+        ("lock_lease_seconds", 60.0, dur(5, DAY_S), _number_text, "silence after which a worker afar is given up"),
         ("worker_heartbeat_interval", 5.0, dur(1, 3600), _number_text, "how often a worker says that it lives"),
         ("max_concurrent_jobs", 1, count(1, 10_000), str, "commands one worker runs at once (worker start -j)"),
         ("max_output_bytes", 10 << 20, _size(64 << 10, 1 << 40), _size_form, "output kept of a run: head and tail"),

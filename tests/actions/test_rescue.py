@@ -1,19 +1,22 @@
 """Rescue: jobs of a worker that died come back, uncharged; one that keeps killing its worker is buried."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from queuectl import clock
 from queuectl.actions.connect import Target
 from queuectl.actions.control import cancel
-from queuectl.actions.rescue import dead_here, rescue
+from queuectl.actions.rescue import Rescuer
+from queuectl.model.job import Job
 from queuectl.model.states import State
 from queuectl.model.verdict import OutcomeKind
 from queuectl.store import moves, workers
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path
 from queuectl.system.host import host_name
-from queuectl.system.liveness import LifeLock
+from queuectl.system.liveness import LifeLock, lock_path
 from tests.actions.bells import Bell
 from tests.store.rows import (
     NOW,
@@ -28,6 +31,39 @@ from tests.store.rows import (
 )
 
 HOUR = 3_600_000
+LEASE_S = 60.0
+
+on_postgres = pytest.mark.parametrize("target", ["postgres"], indirect=True)
+
+
+class Clock:
+    """A clock that goes on when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """Return what it shows."""
+        return self.now
+
+
+def rescue(db: Database, target: Target) -> list[str]:
+    """Look once, as a supervisor that has just started does."""
+    return Rescuer(db, target.home, {}).look()
+
+
+def get_live(tx: Tx) -> workers.Worker:
+    """Return the one worker that the database believes to be living."""
+    (worker,) = workers.live(tx)
+    return worker
+
+
+@pytest.fixture
+def boot_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock leases are measured on, in the test's hand."""
+    hand = Clock()
+    monkeypatch.setattr(clock, "boot_s", hand)
+    return hand
 
 
 def test_the_job_of_a_dead_worker_is_ready_again_and_not_charged(
@@ -37,11 +73,11 @@ def test_the_job_of_a_dead_worker_is_ready_again_and_not_charged(
     claim_one(db, add_dead_worker(db, target.home.run))
     bell = Bell(db, monkeypatch)
 
-    (note,) = rescue(db, target.home, {})
+    (note,) = rescue(db, target)
 
     after = get_job(db, job.seq)
     assert (after.state, after.losses, after.attempts, after.worker_id) == (State.PENDING, 1, 0, None)
-    assert "its worker was lost" in note
+    assert "worker was lost; the job is pending now" in note
     assert get_worker(db).state == "lost"
     assert bell.rings == 1
 
@@ -50,7 +86,7 @@ def test_a_loss_is_a_run_on_record(db: Database, target: Target) -> None:
     job = add_job(db)
     claim_one(db, add_dead_worker(db, target.home.run))
 
-    rescue(db, target.home, {})
+    rescue(db, target)
 
     (run,) = get_runs(db, job.seq)
     assert (run.run, run.outcome, run.worker_id, run.host) == (1, OutcomeKind.LOST, "w1", host_name())
@@ -63,7 +99,7 @@ def test_what_a_lost_run_had_printed_is_kept(db: Database, target: Target) -> No
     path.parent.mkdir()
     path.write_bytes(b"begin" + b"x" * 20_000 + b"end")
 
-    rescue(db, target.home, {"QUEUECTL_OUTPUT_TAIL_BYTES": "1KiB"})
+    Rescuer(db, target.home, {"QUEUECTL_OUTPUT_TAIL_BYTES": "1KiB"}).look()
 
     (run,) = get_runs(db, job.seq)
     assert (run.output_bytes, len(run.output_tail), run.output_tail[-4:]) == (20_008, 1_024, b"xend")
@@ -76,7 +112,7 @@ def test_the_lock_of_a_worker_that_was_given_up_is_removed(db: Database, target:
     lock = Path(get_worker(db).lock_path)
     lock.touch()
 
-    rescue(db, target.home, {})
+    rescue(db, target)
 
     assert not lock.exists()
 
@@ -89,7 +125,7 @@ def test_the_second_loss_waits_and_the_third_buries(db: Database, target: Target
         db.read_clock = FakeClock(now=NOW + turn * HOUR)
         db.write(moves.make_due)
         claim_one(db, add_dead_worker(db, target.home.run, name))
-        rescue(db, target.home, {})
+        rescue(db, target)
         after = get_job(db, job.seq)
         seen.append((after.state, after.run_at, after.losses, after.attempts))
 
@@ -103,7 +139,7 @@ def test_a_lost_job_that_somebody_cancelled_is_not_run_again(db: Database, targe
     claim_one(db, add_dead_worker(db, target.home.run))
     cancel(db, [job.id], who="me")
 
-    rescue(db, target.home, {})
+    rescue(db, target)
 
     assert (get_job(db, job.seq).state, get_job(db, job.seq).losses) == (State.CANCELLED, 1)
 
@@ -113,21 +149,11 @@ def test_a_living_worker_keeps_its_job(db: Database, target: Target) -> None:
     lock = LifeLock(target.home, "w1")
     claim_one(db, add_worker(db, lock_path=lock.path, host=host_name()))
 
-    notes = rescue(db, target.home, {})
+    notes = rescue(db, target)
 
-    assert (notes, dead_here(db)) == ([], [])
+    assert (notes, get_worker(db).state) == ([], "live")
     assert get_job(db, job.seq).state is State.PROCESSING
     lock.release()
-
-
-def test_a_worker_of_another_host_is_left_alone(db: Database, target: Target) -> None:
-    job = add_job(db)
-    claim_one(db, add_worker(db, lock_path=f"{target.home.run}/w1.lock", host="elsewhere"))
-
-    notes = rescue(db, target.home, {})
-
-    assert notes == []
-    assert (get_job(db, job.seq).state, get_worker(db).state) == (State.PROCESSING, "live")
 
 
 def test_a_rescue_that_was_cut_off_is_finished_by_the_next(db: Database, target: Target) -> None:
@@ -135,9 +161,9 @@ def test_a_rescue_that_was_cut_off_is_finished_by_the_next(db: Database, target:
     add_dead_worker(db, target.home.run)
     for _ in jobs:
         claim_one(db)
-    db.write(lambda tx: workers.end(tx, "w1", workers.LOST))
+    db.write(lambda tx: workers.give_up(tx, get_live(tx)))
 
-    notes = rescue(db, target.home, {})
+    notes = rescue(db, target)
 
     assert len(notes) == 3
     assert {get_job(db, job.seq).state for job in jobs} == {State.PENDING}
@@ -148,7 +174,7 @@ def test_a_worker_that_ended_in_peace_and_still_holds_a_job_is_swept_too(db: Dat
     claim_one(db, add_dead_worker(db, target.home.run))
     db.write(lambda tx: workers.end(tx, "w1"))
 
-    rescue(db, target.home, {})
+    rescue(db, target)
 
     assert get_job(db, job.seq).state is State.PENDING
 
@@ -156,7 +182,165 @@ def test_a_worker_that_ended_in_peace_and_still_holds_a_job_is_swept_too(db: Dat
 def test_a_second_rescue_has_nothing_to_do(db: Database, target: Target) -> None:
     job = add_job(db)
     claim_one(db, add_dead_worker(db, target.home.run))
-    rescue(db, target.home, {})
+    rescue(db, target)
 
-    assert rescue(db, target.home, {}) == []
+    assert rescue(db, target) == []
     assert get_job(db, job.seq).losses == 1
+
+
+def far_worker(db: Database, target: Target) -> Job:
+    """Let a worker out of sight hold a job: on another host, with a lock that cannot be reached from here."""
+    job = add_job(db)
+    claim_one(db, add_worker(db, lock_path=f"{target.home.run}/w1.lock", host="elsewhere", boot="far", namespace="far"))
+    return job
+
+
+def look_for(rescuer: Rescuer, boot_clock: Clock, seconds: float) -> list[str]:
+    """Look once a second for so long; return what was noted."""
+    notes = []
+    for _ in range(round(seconds)):
+        boot_clock.now += 1
+        notes += rescuer.look()
+    return notes
+
+
+@on_postgres
+def test_a_silent_worker_out_of_sight_is_given_up_when_its_lease_was_watched_to_the_end(
+    db: Database, target: Target, boot_clock: Clock
+) -> None:
+    job = far_worker(db, target)
+    rescuer = Rescuer(db, target.home, {})
+    rescuer.look()
+
+    early = look_for(rescuer, boot_clock, LEASE_S - 1)
+    state = get_job(db, job.seq).state
+    (note,) = look_for(rescuer, boot_clock, 1)
+
+    assert (early, state) == ([], State.PROCESSING)
+    assert (get_job(db, job.seq).state, get_job(db, job.seq).losses, get_worker(db).state) == (State.PENDING, 1, "lost")
+    assert "worker was lost" in note
+
+
+@on_postgres
+def test_a_worker_out_of_sight_that_beats_is_never_given_up(db: Database, target: Target, boot_clock: Clock) -> None:
+    job = far_worker(db, target)
+    rescuer = Rescuer(db, target.home, {})
+
+    for _ in range(10):
+        look_for(rescuer, boot_clock, LEASE_S - 1)
+        db.write(lambda tx: workers.beat(tx, "w1", 60_000))
+
+    assert (get_job(db, job.seq).state, get_worker(db).state) == (State.PROCESSING, "live")
+
+
+@on_postgres
+def test_the_lease_is_the_one_the_worker_itself_stated(db: Database, target: Target, boot_clock: Clock) -> None:
+    job = far_worker(db, target)
+    db.write(lambda tx: workers.beat(tx, "w1", 7_000))
+    rescuer = Rescuer(db, target.home, {})
+    rescuer.look()
+
+    look_for(rescuer, boot_clock, 7)
+
+    assert get_job(db, job.seq).state is State.PENDING
+
+
+@on_postgres
+def test_silence_while_the_watcher_was_away_does_not_count(db: Database, target: Target, boot_clock: Clock) -> None:
+    job = far_worker(db, target)
+    rescuer = Rescuer(db, target.home, {})
+    rescuer.look()
+
+    boot_clock.now += 10 * LEASE_S
+    rescuer.look()
+    look_for(rescuer, boot_clock, LEASE_S - 1)
+    state = get_job(db, job.seq).state
+    look_for(rescuer, boot_clock, 1)
+
+    assert (state, get_job(db, job.seq).state) == (State.PROCESSING, State.PENDING)
+
+
+@on_postgres
+def test_a_worker_that_beats_between_look_and_judgement_stays(db: Database, target: Target, boot_clock: Clock) -> None:
+    job = far_worker(db, target)
+    seen = get_worker(db)
+    db.write(lambda tx: workers.beat(tx, "w1", 60_000))
+
+    given_up = db.write(lambda tx: workers.give_up(tx, seen))
+
+    assert not given_up
+    assert (get_worker(db).state, get_job(db, job.seq).state) == ("live", State.PROCESSING)
+
+
+@on_postgres
+def test_what_another_host_gave_up_waits_for_the_lease_since_its_commands_may_still_be_ended_there(
+    db: Database, target: Target, boot_clock: Clock
+) -> None:
+    job = far_worker(db, target)
+    db.write(lambda tx: workers.give_up(tx, get_live(tx)))
+    rescuer = Rescuer(db, target.home, {})
+    rescuer.look()
+
+    look_for(rescuer, boot_clock, LEASE_S - 1)
+    state = get_job(db, job.seq).state
+    look_for(rescuer, boot_clock, 1)
+
+    assert (state, get_job(db, job.seq).state) == (State.PROCESSING, State.PENDING)
+
+
+def test_a_dead_worker_in_another_container_of_this_host_waits_for_the_lease(
+    db: Database, target: Target, boot_clock: Clock
+) -> None:
+    job = add_job(db)
+    claim_one(db, add_dead_worker(db, target.home.run, namespace="another"))
+    rescuer = Rescuer(db, target.home, {})
+    rescuer.look()
+
+    state = get_job(db, job.seq).state, get_worker(db).state
+    look_for(rescuer, boot_clock, LEASE_S)
+
+    assert state == (State.PROCESSING, "lost")
+    assert get_job(db, job.seq).state is State.PENDING
+
+
+def test_after_a_reboot_the_job_is_free_at_once_and_whoever_has_the_pid_now_lives_on(
+    db: Database, target: Target
+) -> None:
+    innocent = subprocess.Popen(["sleep", "600"])
+    job = add_job(db)
+    claim_one(db, add_dead_worker(db, target.home.run, boot="the boot before"))
+
+    rescue(db, target)
+    is_alive = innocent.poll() is None
+    innocent.kill()
+    innocent.wait()
+
+    assert (get_job(db, job.seq).state, is_alive) == (State.PENDING, True)
+
+
+def test_a_worker_its_supervisor_had_to_end_hands_its_jobs_back_uncharged(db: Database, target: Target) -> None:
+    job = add_job(db)
+    claim_one(db, add_dead_worker(db, target.home.run))
+
+    Rescuer(db, target.home, {}).look(pardoned={"w1"})
+
+    after = get_job(db, job.seq)
+    assert (after.state, after.losses, after.attempts) == (State.PENDING, 0, 0)
+    assert get_runs(db, job.seq)[0].outcome is OutcomeKind.HANDED_BACK
+
+
+def test_a_lock_left_over_by_nobody_is_removed(db: Database, target: Target) -> None:
+    left = Path(add_lock(target, "killed-as-it-started"))
+    held = LifeLock(target.home, "held")
+
+    rescue(db, target)
+
+    assert (left.exists(), Path(held.path).exists()) == (False, True)
+    held.release()
+
+
+def add_lock(target: Target, worker_id: str) -> str:
+    """Leave a lock that nobody holds, of a worker the database never heard of."""
+    path = lock_path(target.home, worker_id)
+    Path(path).touch()
+    return path

@@ -245,7 +245,7 @@ def test_a_worker_that_was_given_up_writes_nothing_and_claims_nothing(
     claim = claimed_job(db)
     other = add_job(db)
     due = add_job(db, State.FAILED, run_at=1)
-    db.write(lambda tx: workers.end(tx, "w1", workers.LOST))
+    db.write(lambda tx: workers.end(tx, "w1"))
     bell = Bell(db, monkeypatch)
 
     step = end(db, claim, Outcome.exited(1), free=5)

@@ -120,6 +120,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("show running --json")
     yield _line("retry later --json")
     yield _line("delete unwanted done --json")
+    yield _line("worker restart --json")
     yield _line("worker stop --json")
     yield _line("worker stop --json")
     yield _line("worker list --all --json")

@@ -13,6 +13,7 @@ from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import Runner
 from queuectl.settings import Settings, resolve
 from queuectl.system.home import Home, log_path
+from queuectl.system.process import Processes
 from tests.program import DEADLINE_S, pids_with
 
 
@@ -46,7 +47,7 @@ class Bench:
     def turn(self, runner: Runner, until: float) -> None:
         """Do what a worker does between two settles."""
         self.loop.turn(min(until, runner.next_tick()))
-        runner.tick(time.monotonic())
+        runner.tick(time.monotonic(), Processes())
 
     def turn_until(self, runner: Runner, look: Callable[[], object]) -> None:
         """Drive a command until something is so."""

@@ -11,20 +11,26 @@ from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.loop import Loop
 from queuectl.store import workers
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from tests.program import wait_for
 
 
 def registered(db: Database, target: Target) -> Identity:
     """Register this process as a worker."""
     target.home.make()
-    return Identity(db, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, queues=("a",), slots=3)
+    return Identity(
+        db, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, queues=("a",), slots=3, lease_s=60
+    )
+
+
+def row_of_tx(tx: Tx, identity: Identity) -> workers.Worker:
+    row = workers.get(tx, identity.id)
+    assert row is not None
+    return row
 
 
 def row_of(db: Database, identity: Identity) -> workers.Worker:
-    row = db.read(lambda tx: workers.get(tx, identity.id))
-    assert row is not None
-    return row
+    return db.read(lambda tx: row_of_tx(tx, identity))
 
 
 def test_a_registered_process_has_a_row_and_a_lock(db: Database, target: Target) -> None:
@@ -49,7 +55,7 @@ def test_the_end_closes_the_row_and_gives_the_lock_back(db: Database, target: Ta
 
 def test_a_living_process_beats_from_the_start(db: Database, target: Target) -> None:
     identity = registered(db, target)
-    beating = Heartbeat(target, identity.id, 0.05, Loop())
+    beating = Heartbeat(target, identity, 0.05, 60, Loop())
 
     beating.start()
     wait_for(lambda: row_of(db, identity).beats >= 3 or None, "three beats")
@@ -61,11 +67,11 @@ def test_a_living_process_beats_from_the_start(db: Database, target: Target) -> 
 
 def test_a_process_given_up_for_dead_learns_of_it(db: Database, target: Target) -> None:
     identity = registered(db, target)
-    beating = Heartbeat(target, identity.id, 0.05, Loop())
+    beating = Heartbeat(target, identity, 0.05, 60, Loop())
     beating.start()
     wait_for(lambda: row_of(db, identity).beats or None, "a beat")
 
-    db.write(lambda tx: workers.end(tx, identity.id, workers.LOST))
+    db.write(lambda tx: workers.give_up(tx, row_of_tx(tx, identity)))
     wait_for(lambda: beating.is_given_up or None, "the news")
     beating.stop()
 
@@ -78,7 +84,7 @@ def test_a_process_whose_main_loop_hangs_stops_beating(
 ) -> None:
     monkeypatch.setattr(heartbeat, "HUNG_AFTER_S", 0.3)
     identity, loop = registered(db, target), Loop()
-    beating = Heartbeat(target, identity.id, 0.02, loop)
+    beating = Heartbeat(target, identity, 0.02, 60, loop)
     beating.start()
     wait_for(lambda: row_of(db, identity).beats or None, "a beat")
 

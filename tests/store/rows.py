@@ -10,7 +10,7 @@ from queuectl.model.value import Value
 from queuectl.model.verdict import Outcome
 from queuectl.store import attempts, audit, claims, jobs, queues, workers
 from queuectl.store.database import Database, Tx
-from queuectl.system.host import host_name
+from queuectl.system.host import boot_id, host_name, pid_namespace
 
 if TYPE_CHECKING:
     from queuectl.store.dialect import SqlValue
@@ -30,23 +30,34 @@ class FakeClock(Value):
         return self.now
 
 
-def add_worker(db: Database, worker_id: str = "w1", *, lock_path: str = "/nowhere/w.lock", host: str = HOST) -> str:
+def add_worker(
+    db: Database,
+    worker_id: str = "w1",
+    *,
+    lock_path: str = "/nowhere/w.lock",
+    host: str = HOST,
+    boot: str | None = None,
+    namespace: str | None = None,
+    pid: int = 1,
+) -> str:
     """Register a worker that the database believes to be living and return its id."""
     row = workers.Worker(
-        id=worker_id, kind=workers.WORKER, state=workers.LIVE, supervisor_id=None, pid=1, host=host, boot_id="",
-        pid_namespace="", lock_path=lock_path, version="0", queues=None, slots=1, stop=None, beats=0, beat_at=0,
-        started_at=0, ended_at=None,
+        id=worker_id, kind=workers.WORKER, state=workers.LIVE, supervisor_id=None, pid=pid, host=host,
+        boot_id=boot_id() if boot is None else boot,
+        pid_namespace=pid_namespace() if namespace is None else namespace,
+        lock_path=lock_path, version="0", queues=None, slots=1, stop=None, beats=0, beat_at=0,
+        started_at=0, ended_at=None, lease_ms=60_000,
     )  # fmt: skip
     db.write(lambda tx: workers.insert(tx, row))
     return worker_id
 
 
-def add_dead_worker(db: Database, run_folder: str, worker_id: str = "w1") -> str:
+def add_dead_worker(db: Database, run_folder: str, worker_id: str = "w1", **where: str) -> str:
     """Register a worker of this host whose lock nobody holds: dead, though its row says that it lives."""
     lock_path = f"{run_folder}/{worker_id}.lock"
     with open(lock_path, "w"):
         pass
-    return add_worker(db, worker_id, lock_path=lock_path, host=host_name())
+    return add_worker(db, worker_id, lock_path=lock_path, host=host_name(), **where)  # type: ignore[arg-type]
 
 
 def add_job(db: Database, state: State = State.PENDING, *, queue: str = "default", **columns: "SqlValue") -> Job:

@@ -114,6 +114,8 @@ CREATE TABLE workers (
     beat_at           BIGINT NOT NULL,
     started_at        BIGINT NOT NULL,
     ended_at          BIGINT,
+    lease_ms          BIGINT NOT NULL,
+    restart           INTEGER NOT NULL DEFAULT 0,
     CHECK ((kind = ANY (ARRAY['worker'::text, 'supervisor'::text]))),
     CHECK ((state = ANY (ARRAY['live'::text, 'ended'::text, 'lost'::text]))),
     CHECK ((stop = ANY (ARRAY['drain'::text, 'now'::text]))),

@@ -76,7 +76,7 @@ def test_the_claim_moves_the_rows_it_found_by_their_numbers(crowded: Database, c
     names, seqs = listed("seq", [add_job(crowded).seq for _ in range(count)])
     params = {**seqs, "worker_id": "w1", "now": 1}
 
-    plans = plans_of(crowded, lambda tx: tx.changed(claims._START.format(seqs=names), params))
+    plans = plans_of(crowded, lambda tx: tx.changed(claims._START_SQL.format(seqs=names), params))
 
     assert all("Seq Scan" not in plan and "SCAN" not in plan for plan in plans)
 
@@ -126,7 +126,7 @@ def test_what_a_worker_holds_is_read_from_the_index_of_running_jobs(crowded: Dat
 
 
 def test_jobs_without_a_living_worker_are_looked_for_among_running_jobs(crowded: Database) -> None:
-    assert_pinned(plans_of(crowded, claims.without_worker), "jobs_running")
+    assert_pinned(plans_of(crowded, claims.orphans), "jobs_running")
 
 
 @pytest.mark.parametrize("others", [(), ("a", "b")])

@@ -15,7 +15,7 @@ import pytest
 from queuectl import clock
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.control import cancel
-from queuectl.actions.rescue import rescue
+from queuectl.actions.rescue import Rescuer
 from queuectl.actions.settle import Holder, Step, settle_and_claim
 from queuectl.actions.submit import submit
 from queuectl.errors import Refused, StoreBusy
@@ -24,7 +24,7 @@ from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import MOVES, Move, State
 from queuectl.model.verdict import SUCCESS, Outcome, Verdict
 from queuectl.store import jobs, moves, queues, workers
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.sqlite import SqliteDialect
 from tests.program import DEADLINE_S, wait_for
@@ -181,7 +181,7 @@ def ask_to_cancel(job_id: str) -> Callable[[Database], str]:
 
 def give_up(target: Target) -> Callable[[Database], list[str]]:
     """A supervisor finds a worker dead and takes back its jobs."""
-    return lambda db: rescue(db, target.home, {})
+    return lambda db: Rescuer(db, target.home, {}).look()
 
 
 # Claim against claim.
@@ -554,7 +554,7 @@ def test_two_rescues_at_once_count_one_loss(db: Database, race: Race, target: Ta
     add_dead_worker(db, target.home.run)
     job = add_job(db)
     held = claim_one(db)
-    db.write(lambda tx: workers.end(tx, "w1", workers.LOST))
+    db.write(lambda tx: workers.give_up(tx, get_live(tx, "w1")))
 
     race(settle(held, Outcome.lost()), give_up(target))
 
@@ -588,6 +588,13 @@ def by_move(move: Move, seq: int) -> Callable[[Database], Job | None]:
     return lambda db: db.write(lambda tx: moves.move(tx, move, seq, to))
 
 
+def get_live(tx: Tx, worker_id: str) -> workers.Worker:
+    """Return a worker that must be there."""
+    worker = workers.get(tx, worker_id)
+    assert worker is not None
+    return worker
+
+
 def end_worker(worker_id: str) -> Callable[[Database], bool]:
     """A worker's row is closed for good, as the first step of a rescue."""
-    return lambda db: db.write(lambda tx: workers.end(tx, worker_id, workers.LOST))
+    return lambda db: db.write(lambda tx: workers.give_up(tx, get_live(tx, worker_id)))

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from queuectl.errors import StoreUnreachable
 from queuectl.system.home import Home
-from queuectl.system.liveness import LifeLock, Pulse, pulse_of
+from queuectl.system.liveness import Leader, LifeLock, Pulse, pulse_of, read_note
 from tests.program import wait_for
 
-HERE = "this-host"
 HOLDER = """
 import sys, time
+from queuectl.errors import StoreUnreachable
 from queuectl.system.home import Home
 from queuectl.system.liveness import LifeLock
 
@@ -44,11 +45,11 @@ def holder(home: Home) -> "Iterator[subprocess.Popen[str]]":
 
 
 def test_a_process_that_holds_its_lock_is_alive(home: Home, holder: "subprocess.Popen[str]") -> None:
-    assert pulse_of(path_of(home, "holder"), HERE, HERE) is Pulse.ALIVE
+    assert pulse_of(path_of(home, "holder")) is Pulse.ALIVE
 
 
 def test_looking_twice_does_not_disturb_the_holder(home: Home, holder: "subprocess.Popen[str]") -> None:
-    pulses = {pulse_of(path_of(home, "holder"), HERE, HERE) for _ in range(100)}
+    pulses = {pulse_of(path_of(home, "holder")) for _ in range(100)}
 
     assert pulses == {Pulse.ALIVE}
 
@@ -57,7 +58,7 @@ def test_a_process_killed_without_a_word_is_dead_at_once(home: Home, holder: "su
     holder.kill()
     holder.wait()
 
-    assert pulse_of(path_of(home, "holder"), HERE, HERE) is Pulse.DEAD
+    assert pulse_of(path_of(home, "holder")) is Pulse.DEAD
     assert os.path.exists(path_of(home, "holder"))
 
 
@@ -65,7 +66,7 @@ def test_a_stopped_process_is_alive(home: Home, holder: "subprocess.Popen[str]")
     os.kill(holder.pid, 19)
     wait_for(lambda: " T " in Path(f"/proc/{holder.pid}/stat").read_text() or None, "the holder to stop")
 
-    assert pulse_of(path_of(home, "holder"), HERE, HERE) is Pulse.ALIVE
+    assert pulse_of(path_of(home, "holder")) is Pulse.ALIVE
 
 
 def test_a_lock_given_back_is_gone(home: Home) -> None:
@@ -79,23 +80,19 @@ def test_a_lock_given_back_is_gone(home: Home) -> None:
 def test_a_lock_that_is_not_there_proves_nothing(home: Home) -> None:
     path = path_of(home, "never")
 
-    assert pulse_of(path, HERE, HERE) is Pulse.OUT_OF_SIGHT
-    assert pulse_of(path, HERE, HERE, pid=os.getpid()) is Pulse.OUT_OF_SIGHT
+    assert pulse_of(path) is Pulse.OUT_OF_SIGHT
+    assert pulse_of(path, pid=os.getpid()) is Pulse.OUT_OF_SIGHT
 
 
 def test_without_its_lock_a_process_whose_pid_is_gone_is_dead(home: Home) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
 
-    assert pulse_of(path_of(home, "never"), HERE, HERE, pid=gone.pid) is Pulse.DEAD
+    assert pulse_of(path_of(home, "never"), pid=gone.pid) is Pulse.DEAD
 
 
 def test_a_folder_that_is_not_there_means_nothing(tmp_path: Path) -> None:
-    assert pulse_of(str(tmp_path / "unmounted" / "run" / "w1.lock"), HERE, HERE) is Pulse.OUT_OF_SIGHT
-
-
-def test_a_lock_of_another_host_means_nothing(home: Home) -> None:
-    assert pulse_of(path_of(home, "never"), "another-host", HERE) is Pulse.OUT_OF_SIGHT
+    assert pulse_of(str(tmp_path / "unmounted" / "run" / "w1.lock")) is Pulse.OUT_OF_SIGHT
 
 
 def test_a_command_does_not_inherit_the_lock(home: Home) -> None:
@@ -104,7 +101,7 @@ def test_a_command_does_not_inherit_the_lock(home: Home) -> None:
 
     lock.release()
     with open(lock.path, "w"):
-        pulse = pulse_of(lock.path, HERE, HERE)
+        pulse = pulse_of(lock.path)
     child.kill()
     child.wait()
 
@@ -114,10 +111,36 @@ def test_a_command_does_not_inherit_the_lock(home: Home) -> None:
 def test_an_id_is_never_taken_twice(home: Home) -> None:
     lock = LifeLock(home, "w1")
 
-    with pytest.raises(FileExistsError):
+    with pytest.raises(StoreUnreachable):
         LifeLock(home, "w1")
     lock.release()
 
 
 def path_of(home: Home, worker_id: str) -> str:
     return os.path.join(home.run, f"{worker_id}.lock")
+
+
+def test_the_locked_file_tells_what_its_holder_runs(home: Home) -> None:
+    lock = LifeLock(home, "w1")
+    one = Leader(pid=11, since=1.5, seq=1, run=3)
+    two = Leader(pid=12, since=2.5, seq=9_000_000_000_000_000_000, run=2_000_000_000)
+    three = Leader(pid=13, since=3.5, seq=3, run=1)
+
+    lock.note_life(4.25, 60)
+    lock.note_start(one)
+    lock.note_start(two)
+    lock.note_end(1)
+    lock.note_start(three)
+    note = read_note(lock.path)
+    lock.release()
+
+    assert (note.seen_at, note.lease_s, set(note.leaders)) == (4.25, 60, {two, three})
+
+
+def test_a_locked_file_that_says_nothing_is_read_as_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cut").write_text("12.5 60.0\n11 1.5")
+    (tmp_path / "empty").touch()
+
+    notes = [read_note(str(tmp_path / name)) for name in ("cut", "empty", "never")]
+
+    assert [(note.seen_at, note.leaders) for note in notes] == [(12.5, ()), (0.0, ()), (0.0, ())]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from queuectl import clock
 from queuectl.system.names import CLAIM_VARIABLE
-from queuectl.system.process import is_over, kill_marked, kill_tree, reap, signal_name, spawn, tree
+from queuectl.system.process import Left, Processes, end_left, is_over, kill, reap, signal_name, spawn
 from tests.program import pids_with, wait_for
 
 
@@ -27,13 +28,22 @@ class Started:
 
     def wait_for_tree(self, count: int) -> list[int]:
         """Wait until the command has so many processes, and return them."""
-        return wait_for(lambda: found if len(found := tree(self.pid, self.mark)) == count else None, f"{count}")
+        return wait_for(
+            lambda: found if len(found := Processes().tree(self.pid, self.mark, {})) == count else None, f"{count}"
+        )
 
     def end(self) -> None:
         """Kill and collect what is left."""
-        kill_marked(self.mark)
+        end_left([Left(mark=self.mark)])
         if not reap(self.pid):
             wait_for(lambda: reap(self.pid), "the leader")
+
+
+def is_killed(started: Started) -> bool:
+    """Kill what is left of a command; True means nothing was."""
+    members = Processes().tree(started.pid, started.mark, {})
+    kill(members)
+    return not members
 
 
 @pytest.fixture
@@ -48,7 +58,7 @@ def sleeper() -> Iterator[Started]:
 
 
 def test_the_tree_is_group_session_descendants_and_mark(sleeper: Started) -> None:
-    members = tree(sleeper.pid, sleeper.mark)
+    members = Processes().tree(sleeper.pid, sleeper.mark, {})
 
     assert sleeper.pid in members
     assert set(pids_with(CLAIM_VARIABLE, sleeper.mark)) < set(members)
@@ -64,9 +74,9 @@ def test_a_marked_orphan_in_a_session_of_its_own_belongs_to_the_tree() -> None:
 
 
 def test_killing_a_tree_leaves_nothing_but_the_dead_leader(sleeper: Started) -> None:
-    members = tree(sleeper.pid, sleeper.mark)
+    members = Processes().tree(sleeper.pid, sleeper.mark, {})
 
-    wait_for(lambda: kill_tree(sleeper.pid, sleeper.mark) or None, "an empty tree")
+    wait_for(lambda: is_killed(sleeper) or None, "an empty tree")
 
     assert living(members) == []
     assert is_over(sleeper.pid)
@@ -76,7 +86,7 @@ def test_killing_a_tree_touches_nobody_else(sleeper: Started) -> None:
     other = Started("sleep 600 & wait")
     theirs = other.wait_for_tree(2)
 
-    wait_for(lambda: kill_tree(sleeper.pid, sleeper.mark) or None, "an empty tree")
+    wait_for(lambda: is_killed(sleeper) or None, "an empty tree")
     after = living(theirs)
     other.end()
 
@@ -84,23 +94,101 @@ def test_killing_a_tree_touches_nobody_else(sleeper: Started) -> None:
 
 
 def test_whoever_carries_a_mark_is_ended_with_the_sessions_they_lead(sleeper: Started) -> None:
-    members = tree(sleeper.pid, sleeper.mark)
+    members = Processes().tree(sleeper.pid, sleeper.mark, {})
 
-    is_clean = kill_marked(sleeper.mark)
+    stuck = end_left([Left(mark=sleeper.mark)])
 
-    assert is_clean
+    assert stuck == {}
     assert living(members) == []
+
+
+def test_who_was_tied_by_a_parent_alone_is_known_when_that_parent_is_gone() -> None:
+    started = Started("exec env -i /bin/sh -c 'setsid sleep 600 & wait'")
+    wait_for(lambda: not pids_with(CLAIM_VARIABLE, started.mark) or None, "the cleared environment")
+    known: dict[int, float] = {}
+    wait_for(lambda: len(Processes().tree(started.pid, started.mark, known)) == 2 or None, "the child")
+    wait_for(lambda: any(Processes().table[pid].session == pid != started.pid for pid in known) or None, "its session")
+    os.kill(started.pid, signal.SIGKILL)
+    wait_for(lambda: reap(started.pid), "the leader")
+
+    forgotten = Processes().tree(started.pid, started.mark, {})
+    (left,) = Processes().tree(started.pid, started.mark, known)
+    kill([left])
+
+    assert forgotten == []
 
 
 def test_a_mark_nobody_carries_ends_nobody() -> None:
     other = Started("sleep 600 & wait")
     theirs = other.wait_for_tree(2)
 
-    is_clean = kill_marked(f"{other.mark}1")
+    stuck = end_left([Left(mark=f"{other.mark}1")])
     after = living(theirs)
     other.end()
 
-    assert (is_clean, after) == (True, theirs)
+    assert (stuck, after) == ({}, theirs)
+
+
+def test_a_leader_that_was_noted_is_ended_though_nothing_of_it_carries_a_mark() -> None:
+    started = Started("exec env -i /bin/sh -c 'sleep 600 & exec sleep 600'")
+    now = clock.boot_s()
+    wait_for(lambda: not pids_with(CLAIM_VARIABLE, started.mark) or None, "the cleared environment")
+    members = started.wait_for_tree(2)
+
+    missed = end_left([Left(mark=started.mark)]), living(members)
+    stuck = end_left([Left(mark=started.mark, leader=started.pid, started=now, seen_at=now)])
+    after = living(members)
+    reap(started.pid)
+
+    assert missed == ({}, members)
+    assert (stuck, after) == ({}, [])
+
+
+def test_what_a_dead_leader_left_in_its_session_is_ended_when_it_is_older_than_the_last_sign_of_life() -> None:
+    started = Started("env -i sleep 600 & exec env -i true")
+    wait_for(lambda: is_over(started.pid) or None, "the end of the leader")
+    (left,) = living(Processes().tree(started.pid, started.mark, {}))
+    reap(started.pid)
+    now = clock.boot_s()
+
+    untied = end_left([Left(mark=started.mark, leader=started.pid, started=1.0, seen_at=1.0)]), living([left])
+    end_left([Left(mark=started.mark, leader=started.pid, started=now, seen_at=now)])
+
+    assert untied == ({}, [left])
+    assert living([left]) == []
+
+
+def test_another_process_that_has_the_number_of_a_leader_now_is_left_alone() -> None:
+    other = Started("exec env -i sleep 600")
+    wait_for(lambda: not pids_with(CLAIM_VARIABLE, other.mark) or None, "the cleared environment")
+    before = Processes().table[other.pid].started - 1
+
+    stuck = end_left([Left(mark="gone:1:1", leader=other.pid, started=before, seen_at=before)])
+    after = living([other.pid])
+    os.kill(other.pid, signal.SIGKILL)
+    wait_for(lambda: reap(other.pid), "the leader")
+
+    assert (stuck, after) == ({}, [other.pid])
+
+
+def test_what_cannot_be_ended_is_named() -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root, to look as another user")
+    started = Started("exec sleep 600")
+    now = clock.boot_s()
+
+    code = (
+        "import os\n"
+        "from queuectl.system.process import Left, end_left\n"
+        "os.setuid(65534)\n"
+        f"left = Left(mark='x', leader={started.pid}, started={now}, seen_at={now})\n"
+        "print(end_left([left], deadline_s=0.2))"
+    )
+    readable = dict(os.environ, PYTHONPATH=str(Path(__file__).parents[2] / "src"))
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=readable)
+    started.end()
+
+    assert said.stdout.strip() == f"{{'x': [{started.pid}]}}", said.stderr
 
 
 def test_a_child_that_runs_is_not_over_and_cannot_be_collected() -> None:

@@ -64,11 +64,15 @@ def point_at(target: Target, environ: "Mapping[str, str]") -> dict[str, str]:
     return pointed
 
 
-def connect(target: Target, *, is_durable: bool = True) -> Database:
-    """Open a store, setting it up when it is new; `is_durable` False is for a worker's claims and settles alone."""
+def connect(target: Target, *, is_durable: bool = True, is_patient: bool = True) -> Database:
+    """Open a store, setting it up when it is new.
+
+    `is_durable` False is for a worker's claims and settles alone. `is_patient` False is for processes that must not
+    stand still behind a lock or a dead network, with commands to look after: they come back to it instead.
+    """
     if target.sqlite_path is not None:
-        return _connect_sqlite(target, target.sqlite_path, is_durable=is_durable)
-    return _connect_postgres(target)
+        return _connect_sqlite(target, target.sqlite_path, is_durable=is_durable, is_patient=is_patient)
+    return _connect_postgres(target, is_patient=is_patient)
 
 
 def migrate_store(target: Target) -> tuple[int, int]:
@@ -80,7 +84,7 @@ def migrate_store(target: Target) -> tuple[int, int]:
         with closing(database):
             return migrate.set_up_postgres(postgres, database), migrate.LATEST
     target.home.make()
-    database, sqlite = _open_sqlite(target, target.sqlite_path, is_durable=True)
+    database, sqlite = _open_sqlite(target, target.sqlite_path)
     with closing(database), setup_lock(target.home):
         return migrate.set_up_sqlite(sqlite, database), migrate.LATEST
 
@@ -101,7 +105,7 @@ def working_settings(tx: "Tx", environ: "Mapping[str, str]") -> Settings:
         return settings_of(tx, {})
 
 
-def _connect_sqlite(target: Target, path: str, *, is_durable: bool) -> Database:
+def _connect_sqlite(target: Target, path: str, *, is_durable: bool, is_patient: bool) -> Database:
     is_new = not os.path.exists(path)
     if is_new:
         if target.home.database != path and not os.path.isdir(os.path.dirname(path)):
@@ -110,7 +114,7 @@ def _connect_sqlite(target: Target, path: str, *, is_durable: bool) -> Database:
         target.home.make()
         target.home.refuse_network_disk()
         create_private(path)
-    database, dialect = _open_sqlite(target, path, is_durable=is_durable)
+    database, dialect = _open_sqlite(target, path, is_durable=is_durable, is_patient=is_patient)
     if is_new or database.read(lambda tx: tx.dialect.schema_version()) != migrate.LATEST:
         target.home.make()
         with setup_lock(target.home):
@@ -118,8 +122,8 @@ def _connect_sqlite(target: Target, path: str, *, is_durable: bool) -> Database:
     return database
 
 
-def _connect_postgres(target: Target) -> Database:
-    database, dialect = _open_postgres(target)
+def _connect_postgres(target: Target, *, is_patient: bool) -> Database:
+    database, dialect = _open_postgres(target, is_patient=is_patient)
     try:
         found = database.read(lambda tx: tx.dialect.schema_version())
         if found == 0:
@@ -132,16 +136,17 @@ def _connect_postgres(target: Target) -> Database:
     return database
 
 
-def _open_sqlite(target: Target, path: str, *, is_durable: bool) -> "tuple[Database, SqliteDialect]":
-    from queuectl.store.sqlite import BUSY_SECONDS, WORKER_BUSY_SECONDS, SqliteDialect
+def _open_sqlite(
+    target: Target, path: str, *, is_durable: bool = True, is_patient: bool = True
+) -> "tuple[Database, SqliteDialect]":
+    from queuectl.store.sqlite import BUSY_SECONDS, HASTY_BUSY_SECONDS, SqliteDialect
 
-    # A worker must not stand still behind a lock, with commands to look after: it comes back to it instead.
-    busy_seconds = BUSY_SECONDS if is_durable else WORKER_BUSY_SECONDS
+    busy_seconds = BUSY_SECONDS if is_patient else HASTY_BUSY_SECONDS
     dialect = SqliteDialect(path, is_durable=is_durable, busy_seconds=busy_seconds)
     return Database(dialect, lambda: wake.touch(target.home), partial(remove_logs, target.home)), dialect
 
 
-def _open_postgres(target: Target) -> "tuple[Database, PostgresDialect]":
+def _open_postgres(target: Target, *, is_patient: bool = True) -> "tuple[Database, PostgresDialect]":
     try:
         from queuectl.store.postgres import PostgresDialect
     except ImportError:
@@ -149,7 +154,7 @@ def _open_postgres(target: Target) -> "tuple[Database, PostgresDialect]":
             "PostgreSQL needs the psycopg package", hint="install it: pip install 'queuectl[postgres]'"
         ) from None
     target.home.make()
-    dialect = PostgresDialect(target.url)
+    dialect = PostgresDialect(target.url, is_patient=is_patient)
     return Database(dialect, lambda: None, partial(remove_logs, target.home)), dialect
 
 

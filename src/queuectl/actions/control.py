@@ -146,12 +146,13 @@ def unset_setting(database: "Database", name: str, *, who: str) -> bool:
     return database.write(work)
 
 
-def stop_workers(database: "Database", ids: "Sequence[str]", *, stop: str, who: str) -> int:
-    """Tell workers and supervisors to stop, on every host; return how many were told."""
+def stop_workers(database: "Database", ids: "Sequence[str]", *, stop: str, who: str, restart: bool = False) -> int:
+    """Tell workers and supervisors to stop, on every host, and to start over if so asked; return how many were told."""
+    verb = "restart" if restart else "stop"
 
     def work(tx: "Tx") -> int:
-        told = workers.tell(tx, ids, stop)
-        audit.record(tx, who, f"worker stop {stop}", ",".join(ids)[:1000] or None, told)
+        told = workers.tell(tx, ids, stop, restart=restart)
+        audit.record(tx, who, f"worker {verb} {stop}", ",".join(ids)[:1000] or None, told)
         tx.wake()
         return told
 
@@ -219,7 +220,7 @@ def _cancel(tx: "Tx", job: "Job") -> str:
         moves.request_cancel(tx, job.seq)
         tx.wake()
         holder = workers.get(tx, job.worker_id or "")
-        if holder is None or pulse(holder) is Pulse.DEAD:
+        if holder is None or pulse(holder, tx.dialect) is Pulse.DEAD:
             return "its worker is dead; it is cancelled when a worker start rescues it"
         return "its worker is stopping it"
     moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")

@@ -4,8 +4,28 @@ from queuectl.store import workers
 from queuectl.system import host
 from queuectl.system.liveness import Pulse, pulse_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.store.dialect import Dialect
 
-def pulse(worker: workers.Worker) -> Pulse:
-    """Tell whether a worker lives, as far as this host can know."""
-    is_same_space = (worker.boot_id, worker.pid_namespace) == (host.boot_id(), host.pid_namespace())
-    return pulse_of(worker.lock_path, worker.host, host.host_name(), pid=worker.pid if is_same_space else None)
+
+def pulse(worker: workers.Worker, dialect: "Dialect") -> Pulse:
+    """Tell whether a worker lives, as far as this host can know.
+
+    All who use a local store can reach each other's locks, whatever name their container gives the host.
+    """
+    if not dialect.is_local and worker.host != host.host_name():
+        return Pulse.OUT_OF_SIGHT
+    pid = worker.pid if can_see_tree(worker) else None
+    return pulse_of(worker.lock_path, pid=pid, has_rebooted=dialect.is_local and has_rebooted(worker, dialect))
+
+
+def can_see_tree(worker: workers.Worker) -> bool:
+    """Whether the processes of a worker's commands would show up here."""
+    return (worker.boot_id, worker.pid_namespace) == (host.boot_id(), host.pid_namespace())
+
+
+def has_rebooted(worker: workers.Worker, dialect: "Dialect") -> bool:
+    """Whether the host of a worker has started anew since; on a local store there is but one host."""
+    is_here = dialect.is_local or worker.host == host.host_name()
+    return is_here and worker.boot_id not in ("", host.boot_id())

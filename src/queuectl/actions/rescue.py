@@ -1,77 +1,200 @@
-"""Rescue: taking jobs back from workers of this host that died without a word."""
+"""Rescue: taking jobs back from workers that died without a word, on this host at once, from others by the lease."""
 
 import os
 from functools import partial
 
+from queuectl import clock
 from queuectl.actions.connect import working_settings
-from queuectl.actions.liveness import pulse
+from queuectl.actions.liveness import can_see_tree, has_rebooted, pulse
 from queuectl.actions.settle import settle
 from queuectl.model.attempt import Report
+from queuectl.model.lease import Silence, Watched
 from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.system import host, process
 from queuectl.system.home import log_path, remove_file, script_path
-from queuectl.system.liveness import Pulse
+from queuectl.system.liveness import Pulse, read_note, remove_left_locks
+from queuectl.system.output import salvage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from queuectl.model.job import Claim
+    from queuectl.settings import Settings
+    from queuectl.store.claims import Orphan
     from queuectl.store.database import Database, Tx
+    from queuectl.store.dialect import Dialect
+    from queuectl.store.workers import Worker
     from queuectl.system.home import Home
 
+TIDY_EVERY_S = 10.0
 
-def rescue(database: "Database", home: "Home", environ: "Mapping[str, str]") -> list[str]:
-    """Give up the dead workers of this host, end what is left of their commands, and free their jobs.
 
-    Returns a note per job. A worker is dead when its lock can be taken; those elsewhere are left alone. The sweep goes
-    by jobs without a living worker, so a rescue that was itself cut off half way is finished by the next.
+class Rescuer:
+    """One watcher: gives up dead workers, ends what is left of their commands, and frees their jobs.
+
+    A worker is dead when its lock can be taken. Where the lock cannot be reached, it is given up when this watcher has
+    itself seen the same heartbeat number for the whole lease. The sweep goes by jobs without a living worker, so a
+    rescue that was cut off half way is finished by the next.
     """
-    here = host.host_name()
-    for worker in dead_here(database):
-        database.write(partial(_give_up, worker))
-        remove_file(worker.lock_path)
-    notes: list[str] = []
-    tail_bytes = database.read(lambda tx: working_settings(tx, environ)).output_tail_bytes
-    for claim, where in database.read(claims.without_worker):
-        if where in (here, ""):
-            if not process.kill_marked(claim.mark):
-                notes.append(
-                    f"job {claim.job.id} run {claim.job.run}: part of it cannot be ended, so it is not run again"
-                )
-                continue
-            remove_file(script_path(home, claim.job.seq, claim.job.run))
-            notes.append(database.write(partial(_free, claim, _what_is_left(home, claim, tail_bytes), here, environ)))
+
+    def __init__(self, database: "Database", home: "Home", environ: "Mapping[str, str]") -> None:
+        self._database = database
+        self._home = home
+        self._environ = environ
+        self._beats = Silence()
+        self._orphans = Silence()
+        self._stuck: set[str] = set()
+        self._tidied_at: float | None = None
+
+    def look(self, pardoned: "Collection[str]" = ()) -> list[str]:
+        """Look once; return a note per job that was freed. Jobs of `pardoned` workers are handed back, not lost."""
+        now = clock.boot_s()
+        living, orphans, settings = self._database.read(self._read)
+        dead, silent = self._give_up(living, now)
+        if dead:
+            orphans = self._database.read(claims.orphans)
+        ready = self._ready(orphans, silent, now, settings.lock_lease_seconds)
+        freed, notes = self._free(ready, settings, pardoned) if ready else (set(), [])
+        held = {orphan.claim.job.worker_id for orphan in orphans if orphan.claim.mark not in freed}
+        owners = [worker for orphan in ready if (worker := orphan.worker)]
+        self._tidy([worker for worker in (*dead, *owners) if worker.id not in held], held, now)
+        return notes
+
+    def finish(self) -> None:
+        """Look a last time, and leave no lock of the dead behind."""
+        self._tidied_at = None
+        self.look()
+
+    def _read(self, tx: "Tx") -> "tuple[list[Worker], list[Orphan], Settings]":
+        return workers.live(tx), claims.orphans(tx), working_settings(tx, self._environ)
+
+    def _give_up(self, living: "Sequence[Worker]", now: float) -> "tuple[list[Worker], Collection[object]]":
+        """Close the rows of the dead; return them, and the ids of those judged by their silence alone."""
+        dialect = self._database.dialect
+        pulses = {worker.id: pulse(worker, dialect) for worker in living}
+        unseen = [worker for worker in living if pulses[worker.id] is Pulse.OUT_OF_SIGHT and not dialect.is_local]
+        silent = self._beats.look(
+            now,
+            [Watched(key=worker.id, token=worker.beats, lease_s=worker.lease_ms / 1000) for worker in unseen],
+        )
+        dead = [worker for worker in living if pulses[worker.id] is Pulse.DEAD or worker.id in silent]
+        return [worker for worker in dead if self._database.write(partial(_give_up, worker))], silent
+
+    def _ready(
+        self, orphans: "Sequence[Orphan]", silent: "Collection[object]", now: float, lease_s: float
+    ) -> "list[Orphan]":
+        """Return what may be freed now: nothing of it is left, or it can be ended here, or the lease is over."""
+        dialect = self._database.dialect
+        keys = [(orphan.claim.job.seq, orphan.claim.job.run) for orphan in orphans]
+        watched = [
+            Watched(key=key, token=0, lease_s=orphan.worker.lease_ms / 1000 if orphan.worker else lease_s)
+            for orphan, key in zip(orphans, keys, strict=True)
+        ]
+        waited = self._orphans.look(now, watched)
+
+        def is_ready(orphan: "Orphan") -> bool:
+            worker = orphan.worker
+            if worker is None:
+                return False
+            return can_see_tree(worker) or worker.id in silent or is_of_past_boot(worker, dialect)
+
+        return [orphan for orphan, key in zip(orphans, keys, strict=True) if key in waited or is_ready(orphan)]
+
+    def _free(
+        self, ready: "Sequence[Orphan]", settings: "Settings", pardoned: "Collection[str]"
+    ) -> tuple[set[str], list[str]]:
+        """End what is left of the commands and settle their runs; return the marks of those freed, and notes."""
+        here = [orphan for orphan in ready if orphan.worker and can_see_tree(orphan.worker)]
+        stuck = process.end_left(_left_of(here)) if here else {}
+        notes = self._note_stuck(ready, stuck)
+        reports = [
+            (orphan.claim, self._report(orphan, settings, pardoned))
+            for orphan in ready
+            if orphan.claim.mark not in stuck
+        ]
+        for claim, _ in reports:
+            remove_file(script_path(self._home, claim.job.seq, claim.job.run))
+        notes += self._database.write(partial(_settle, reports, host.host_name(), self._environ))
+        return {claim.mark for claim, _ in reports}, notes
+
+    def _note_stuck(self, ready: "Sequence[Orphan]", stuck: "Mapping[str, Sequence[int]]") -> list[str]:
+        """Write into the row of a job why it is not run again; say so once."""
+        notes = []
+        for orphan in ready:
+            claim = orphan.claim
+            pids = stuck.get(claim.mark)
+            if pids:
+                why = f"process {' '.join(map(str, pids))} of its lost run cannot be ended, so it is not run again"
+                self._database.write(partial(_write_stuck, claim, why))
+                if claim.mark not in self._stuck:
+                    notes.append(f"job {claim.job.id} run {claim.job.run}: {why}")
+        self._stuck = set(stuck)
+        return notes
+
+    def _report(self, orphan: "Orphan", settings: "Settings", pardoned: "Collection[str]") -> Report:
+        """Return the report of a run that nobody saw end: its outcome, and what it had printed into its file."""
+        claim = orphan.claim
+        is_pardoned = claim.job.worker_id in pardoned
+        outcome = Outcome.lapsed() if is_pardoned else Outcome.lost()
+        kept = salvage(log_path(self._home, claim.job.seq, claim.job.run), settings.output_tail_bytes)
+        if kept is None or kept.file is None:
+            return Report(outcome=outcome)
+        name = os.path.relpath(kept.file, self._home.logs)
+        return Report(outcome=outcome, output_bytes=kept.total_bytes, output_file=name, output_tail=kept.tail)
+
+    def _tidy(self, gone: "Sequence[Worker]", held: "Collection[str | None]", now: float) -> None:
+        """Remove the locks of dead workers, once nothing they noted is needed; now and then also those left over."""
+        for worker in gone:
+            remove_file(worker.lock_path)
+        if self._tidied_at is None or now - self._tidied_at >= TIDY_EVERY_S:
+            self._tidied_at = now
+            remove_left_locks(self._home, lambda worker_id: worker_id in held or self._is_live(worker_id))
+
+    def _is_live(self, worker_id: str) -> bool:
+        row = self._database.read(lambda tx: workers.get(tx, worker_id))
+        return row is not None and row.state == workers.LIVE
+
+
+def is_of_past_boot(worker: "Worker", dialect: "Dialect") -> bool:
+    """Whether the host of a dead worker has started anew since, so that nothing of its commands can be left."""
+    if not has_rebooted(worker, dialect):
+        return False
+    return dialect.is_local or pulse(worker, dialect) is Pulse.DEAD
+
+
+def _left_of(orphans: "Sequence[Orphan]") -> list[process.Left]:
+    """Return what is known of commands: their marks, and what their worker noted beside its lock."""
+    paths = {orphan.worker.lock_path for orphan in orphans if orphan.worker}
+    notes = {path: read_note(path) for path in paths}
+    found = []
+    for orphan in orphans:
+        job = orphan.claim.job
+        note = notes[orphan.worker.lock_path] if orphan.worker else None
+        left = process.Left(mark=orphan.claim.mark)
+        for leader in note.leaders if note else ():
+            if note and (leader.seq, leader.run) == (job.seq, job.run):
+                left = left.replace(leader=leader.pid, started=leader.since, seen_at=note.seen_at)
+        found.append(left)
+    return found
+
+
+def _give_up(worker: "Worker", tx: "Tx") -> bool:
+    return workers.give_up(tx, worker)
+
+
+def _write_stuck(claim: "Claim", why: str, tx: "Tx") -> None:
+    claims.note_stuck(tx, claim, why)
+
+
+def _settle(reports: "Sequence[tuple[Claim, Report]]", where: str, environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
+    notes = []
+    for claim, report in reports:
+        job = settle(tx, claim, report, where, environ)
+        if job is None:
+            notes.append(f"job {claim.job.id} run {claim.job.run}: was settled meanwhile")
+            continue
+        tx.wake()
+        notes.append(f"job {job.id} run {job.run}: {report.outcome.error}; the job is {job.state} now")
     return notes
-
-
-def dead_here(database: "Database") -> list[workers.Worker]:
-    """Return the workers whose row says they live and whose lock says they do not."""
-    return [row for row in database.read(workers.live) if pulse(row) is Pulse.DEAD]
-
-
-def _give_up(worker: workers.Worker, tx: "Tx") -> None:
-    workers.end(tx, worker.id, workers.LOST)
-
-
-def _what_is_left(home: "Home", claim: "Claim", tail_bytes: int) -> Report:
-    """Return the report of a run that nobody saw end: its outcome, and what it had printed into its file."""
-    path = log_path(home, claim.job.seq, claim.job.run)
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - tail_bytes))
-            tail = file.read()
-    except OSError:
-        return Report(outcome=Outcome.lost())
-    name = os.path.relpath(path, home.logs)
-    return Report(outcome=Outcome.lost(), output_bytes=size, output_file=name, output_tail=tail)
-
-
-def _free(claim: "Claim", report: Report, where: str, environ: "Mapping[str, str]", tx: "Tx") -> str:
-    job = settle(tx, claim, report, where, environ)
-    if job is None:
-        return f"job {claim.job.id} run {claim.job.run}: was settled meanwhile"
-    tx.wake()
-    return f"job {job.id} run {job.run}: its worker was lost; the job is {job.state} now"

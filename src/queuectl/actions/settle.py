@@ -45,8 +45,12 @@ def settle_and_claim(
     ended: "Sequence[tuple[Claim, Report]]",
     free: int,
     environ: "Mapping[str, str]",
+    *,
+    is_idle: bool = True,
 ) -> Step:
     """Settle the runs that ended and take up to `free` ready jobs, all in one transaction.
+
+    `is_idle` says that the worker will run nothing but what it takes now.
 
     A worker that was told to stop settles but takes nothing; one that was given up for dead writes nothing at all.
     """
@@ -60,7 +64,7 @@ def settle_and_claim(
         next_run_at = None
         if free > 0 and not stop:
             moved = moves.make_due(tx)
-            claimed = claims.claim(tx, holder.worker_id, holder.queues, free)
+            claimed = claims.claim(tx, holder.worker_id, holder.queues, free, is_idle=is_idle)
             if len(claimed) < free:
                 next_run_at = jobs.next_run_at(tx)
             if moved > len(claimed):

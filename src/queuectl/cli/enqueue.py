@@ -224,7 +224,8 @@ def _tell(database: "Database", specs: list[JobSpec]) -> None:
     def look(tx: "Tx") -> tuple[list[str], bool]:
         names = {spec.queue for spec in specs}
         paused = [queue.name for queue in queues.all_queues(tx) if queue.paused_at and queue.name in names]
-        return paused, any(is_living(worker) for worker in workers.live(tx) if worker.kind == workers.WORKER)
+        serving = [worker for worker in workers.live(tx) if worker.kind == workers.WORKER]
+        return paused, any(is_living(worker, tx.dialect) for worker in serving)
 
     paused, has_worker = database.read(look)
     if len(specs) == 1:

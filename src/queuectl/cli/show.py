@@ -60,8 +60,9 @@ def why_waiting(tx: "Tx", job: "Job") -> str | None:
         return "being released"
     if job.state is State.PROCESSING:
         holder = workers.get(tx, job.worker_id or "")
-        if holder is None or holder.state != workers.LIVE or not is_living(holder):
-            return "a rescue: its worker is dead; queuectl worker start brings it back"
+        if holder is None or holder.state != workers.LIVE or not is_living(holder, tx.dialect):
+            stuck = f" ({job.error})" if job.error else ""
+            return f"a rescue: its worker is dead; a running supervisor brings it back{stuck}"
     if job.state is not State.PENDING and job.state not in WAITING_FOR_TIME:
         return None
     queue = queues.get(tx, job.queue)
@@ -72,7 +73,7 @@ def why_waiting(tx: "Tx", job: "Job") -> str | None:
         for worker in workers.live(tx)
         if worker.kind == workers.WORKER and (worker.queue_list is None or job.queue in worker.queue_list)
     ]
-    if not any(map(is_living, serving)):
+    if not any(is_living(worker, tx.dialect) for worker in serving):
         return f"a worker: none is running for queue {job.queue}"
     return "a free worker"
 

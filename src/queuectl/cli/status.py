@@ -45,8 +45,9 @@ def run(args: "Args") -> int:
     ) -> "tuple[dict[str, dict[State, int]], list[Queue], list[Worker], dict[str, list[str]], int]":
         return jobs.counts(tx), queues.all_queues(tx), workers.live(tx), workers.jobs_held(tx), tx.now
 
-    counts, known, rows, held, now = open_store(args).read(look)
-    living = [worker for worker in rows if worker.kind == workers.WORKER and is_living(worker)]
+    database = open_store(args)
+    counts, known, rows, held, now = database.read(look)
+    living = [worker for worker in rows if worker.kind == workers.WORKER and is_living(worker, database.dialect)]
     total = {state: sum(of_queue.get(state, 0) for of_queue in counts.values()) for state in State}
     if args.json:
         queue_shapes = [
@@ -57,7 +58,7 @@ def run(args: "Args") -> int:
             }
             for queue in known
         ]
-        worker_shapes = [worker_shape(worker, held) for worker in living]
+        worker_shapes = [worker_shape(worker, held, database.dialect) for worker in living]
         print_json({"jobs": counts_shape(total), "queues": queue_shapes, "workers": worker_shapes})
         return 0
     if not known:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args
     from queuectl.model.job import Job
     from queuectl.store.database import Database, Tx
+    from queuectl.store.dialect import Dialect
     from queuectl.store.workers import Worker
 
 __all__ = ["connect", "find_job", "is_living", "open_store", "target_of", "who"]
@@ -39,6 +40,6 @@ def find_job(tx: "Tx", job_id: str) -> "Job":
     return job
 
 
-def is_living(worker: "Worker") -> bool:
+def is_living(worker: "Worker", dialect: "Dialect") -> bool:
     """Whether a worker lives, as far as this host can tell; one on another host is believed."""
-    return pulse(worker) is not Pulse.DEAD
+    return pulse(worker, dialect) is not Pulse.DEAD

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args, Parser
     from queuectl.runtime.supervisor import Plan, Started
     from queuectl.store.database import Database, Tx
+    from queuectl.store.dialect import Dialect
     from queuectl.store.workers import Worker
 
 MAX_WORKERS = 1000
@@ -29,12 +30,14 @@ MAX_SLOTS = 10_000
 ALL_LIMIT = 200
 POLL_S = 0.05
 SAY_EVERY_S = 5.0
+RETURN_SECONDS = 60.0
 EXAMPLES = """\
   queuectl worker start                      one worker in the foreground; Ctrl-C stops it
   queuectl worker start -n 4 -d              four workers in the background
   queuectl worker start -j 20 --queue mail   twenty commands at once, of queue mail alone
   queuectl worker start --until-idle         leave when nothing is left to do
   queuectl worker list
+  queuectl worker restart
   queuectl worker stop
 """
 _START_EXAMPLES = """\
@@ -56,14 +59,20 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
                 "  queuectl worker stop\n  queuectl worker stop --now",
                 run_stop,
             ),
+            "restart": (
+                "replace all workers on every host by fresh ones when their jobs end, as after an upgrade",
+                "  queuectl worker restart\n  queuectl worker restart --now",
+                run_restart,
+            ),
             "list": ("list the living workers", "  queuectl worker list --json", run_list),
         },
         default="start",
     )
     _add_start_options(parser)
     _add_start_options(verbs["start"], stands=True)
-    verbs["stop"].add_argument("--now", action="store_true", help="stop the running commands and hand their jobs back")
-    verbs["stop"].add_argument("--timeout", metavar="DURATION", help=f"wait at most so long: {DURATION_HELP}")
+    for verb in (verbs["stop"], verbs["restart"]):
+        verb.add_argument("--now", action="store_true", help="stop the running commands and hand their jobs back")
+        verb.add_argument("--timeout", metavar="DURATION", help=f"wait at most so long: {DURATION_HELP}")
     verbs["list"].add_argument("--all", action="store_true", help="supervisors and ended workers, too")
 
 
@@ -142,6 +151,32 @@ def run_stop(args: "Args") -> int:
     return 0
 
 
+def run_restart(args: "Args") -> int:
+    """Tell the supervisors that live now to start over with fresh workers, and wait until those are at work."""
+    timeout_s = None if args.timeout is None else duration_ms(args.timeout) / 1000
+    database = open_store(args)
+    living = _living(database)
+    before = [worker for worker in living if worker.kind == workers.SUPERVISOR]
+    count = sum(worker.supervisor_id in {one.id for one in before} for worker in living)
+    if before:
+        stop = workers.NOW if args.now else workers.DRAIN
+        control.stop_workers(database, [worker.id for worker in living], stop=stop, who=who(), restart=True)
+    is_waiting = (
+        bool(before) and CLAIM_VARIABLE not in os.environ
+    )  # inside a job: the worker waits for this very command
+    if is_waiting:
+        _wait_for_return(database, living, before, count, timeout_s)
+    if args.json:
+        print_json({"restarted": count if is_waiting else 0, "told": count})
+    elif not before:
+        note("no worker is running; start one: queuectl worker start -d")
+    elif is_waiting:
+        print(f"{counted(count, 'worker')} restarted")
+    else:
+        note(f"{counted(count, 'worker')} told to restart; not waited for, since this is a job itself")
+    return 0
+
+
 def run_list(args: "Args") -> int:
     """Print workers."""
 
@@ -149,24 +184,27 @@ def run_list(args: "Args") -> int:
         rows = workers.newest(tx, ALL_LIMIT) if args.all else workers.live(tx)
         return rows, workers.jobs_held(tx), tx.now
 
-    rows, held, now = open_store(args).read(look)
-    shown = rows if args.all else [row for row in rows if row.kind == workers.WORKER and is_living(row)]
+    database = open_store(args)
+    rows, held, now = database.read(look)
+    if not args.all:
+        rows = [row for row in rows if row.kind == workers.WORKER and is_living(row, database.dialect)]
     if args.json:
-        for worker in shown:
-            print_json(worker_shape(worker, held))
-    elif shown:
-        print_workers(shown, held, now, with_kind=args.all)
+        for worker in rows:
+            print_json(worker_shape(worker, held, database.dialect))
+    elif rows:
+        states = {row.id: _state(row, database.dialect) for row in rows} if args.all else None
+        print_workers(rows, held, now, states)
     else:
         note("no worker is running; start one: queuectl worker start -d")
     return 0
 
 
-def worker_shape(worker: "Worker", held: dict[str, list[str]]) -> dict[str, object]:
+def worker_shape(worker: "Worker", held: dict[str, list[str]], dialect: "Dialect") -> dict[str, object]:
     """Return a worker as JSON."""
     return {
         "id": worker.id,
         "kind": worker.kind,
-        "state": _state(worker),
+        "state": _state(worker, dialect),
         "pid": worker.pid,
         "host": worker.host,
         "queues": worker.queue_list,
@@ -179,15 +217,17 @@ def worker_shape(worker: "Worker", held: dict[str, list[str]]) -> dict[str, obje
     }
 
 
-def print_workers(rows: "Sequence[Worker]", held: dict[str, list[str]], now: int, *, with_kind: bool = False) -> None:
-    """Print workers as a table."""
+def print_workers(
+    rows: "Sequence[Worker]", held: dict[str, list[str]], now: int, states: "Mapping[str, str] | None" = None
+) -> None:
+    """Print workers as a table; with their kind and state, where those are given."""
     headers = ["WORKER", "PID", "HOST", "QUEUES", "SLOTS", "JOBS", "HEARTBEAT"]
-    if with_kind:
+    if states:
         headers[1:1] = ["KIND", "STATE"]
-    table(headers, [_cells(worker, held, now, with_kind) for worker in rows], right=("PID", "SLOTS"))
+    table(headers, [_cells(worker, held, now, states) for worker in rows], right=("PID", "SLOTS"))
 
 
-def _cells(worker: "Worker", held: dict[str, list[str]], now: int, with_kind: bool) -> list[str]:
+def _cells(worker: "Worker", held: dict[str, list[str]], now: int, states: "Mapping[str, str] | None") -> list[str]:
     jobs = held.get(worker.id, [])
     shown = " ".join(jobs[:8]) + (f" and {len(jobs) - 8} more" if len(jobs) > 8 else "")
     cells = [
@@ -197,15 +237,15 @@ def _cells(worker: "Worker", held: dict[str, list[str]], now: int, with_kind: bo
         ",".join(worker.queue_list or ["all"]),
         str(worker.slots),
     ]
-    if with_kind:
-        cells[1:1] = [worker.kind, _state(worker)]
+    if states:
+        cells[1:1] = [worker.kind, states[worker.id]]
     if worker.stop is not None and worker.state == workers.LIVE:
         shown = f"{shown} (stopping)".strip()
     return [*cells, shown or "-", age(worker.beat_at, now)]
 
 
-def _state(worker: "Worker") -> str:
-    if worker.state == workers.LIVE and not is_living(worker):
+def _state(worker: "Worker", dialect: "Dialect") -> str:
+    if worker.state == workers.LIVE and not is_living(worker, dialect):
         return workers.LOST
     return worker.state
 
@@ -238,7 +278,7 @@ def _default_slots(args: "Args") -> int:
 
 
 def _living(database: "Database") -> "list[Worker]":
-    return [worker for worker in database.read(workers.live) if is_living(worker)]
+    return [worker for worker in database.read(workers.live) if is_living(worker, database.dialect)]
 
 
 def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float | None) -> "list[Worker]":
@@ -255,6 +295,28 @@ def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float 
             running = [job for worker in remaining for job in held.get(worker.id, [])]
             note(f"waiting for jobs {' '.join(running[:10]) or '-'} to end; stop them with: queuectl worker stop --now")
         time.sleep(POLL_S)
+
+
+def _wait_for_return(
+    database: "Database", told: "Sequence[Worker]", supervisors: "Sequence[Worker]", count: int, timeout_s: float | None
+) -> None:
+    """Wait until those told have ended and their supervisors are back, each in its old process, with fresh workers."""
+    begun = time.monotonic()
+    ids = [worker.id for worker in told]
+    places = {(worker.host, worker.pid) for worker in supervisors}
+    remaining = _wait_for_end(database, ids, timeout_s)
+    left_s = RETURN_SECONDS if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - begun))
+    until = time.monotonic() + left_s
+    while not remaining:
+        fresh = [worker for worker in _living(database) if worker.id not in ids]
+        back = {worker.id for worker in fresh if (worker.host, worker.pid) in places}
+        if len(back) == len(places) and sum(w.supervisor_id in back and w.beats > 0 for w in fresh) >= count:
+            return
+        if time.monotonic() >= until:
+            break
+        time.sleep(POLL_S)
+    hint = "they were told, and start over when their jobs end; see: queuectl worker list --all"
+    raise WaitTimedOut("not all workers are back yet", hint=hint)
 
 
 def _number(flag: str, text: str, high: int) -> int:

@@ -62,6 +62,11 @@ class Outcome(Value):
         return cls(kind=OutcomeKind.HANDED_BACK, error=f"{reason}; handed back")
 
     @classmethod
+    def lapsed(cls) -> "Outcome":
+        """The worker could not say in time that it lives, and gave the job back before another could be given it."""
+        return cls.handed_back("its worker could not renew its lease")
+
+    @classmethod
     def lost(cls) -> "Outcome":
         """The worker died while the command ran."""
         return cls(kind=OutcomeKind.LOST, error="worker was lost")

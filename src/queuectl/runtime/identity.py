@@ -35,11 +35,12 @@ class Identity:
         supervisor_id: str | None,
         queues: "Sequence[str] | None",
         slots: int,
+        lease_s: float,
     ) -> None:
         self.id = worker_id
         self.host = host.host_name()
         self._database = database
-        self._lock = LifeLock(home, worker_id)
+        self.lock = LifeLock(home, worker_id)
         row = workers.Worker(
             id=worker_id,
             kind=kind,
@@ -49,7 +50,7 @@ class Identity:
             host=self.host,
             boot_id=host.boot_id(),
             pid_namespace=host.pid_namespace(),
-            lock_path=self._lock.path,
+            lock_path=self.lock.path,
             version=__version__,
             queues=None if queues is None else json.dumps(list(queues)),
             slots=slots,
@@ -58,10 +59,11 @@ class Identity:
             beat_at=0,
             started_at=0,
             ended_at=None,
+            lease_ms=round(lease_s * 1000),
         )
         database.write(lambda tx: workers.insert(tx, row))
 
     def end(self) -> None:
         """Close the row, then let go of the lock."""
         self._database.write(lambda tx: workers.end(tx, self.id))
-        self._lock.release()
+        self.lock.release()

@@ -24,6 +24,7 @@ FILE_COMMAND_BYTES = 128 << 10
 TIMEOUT = "timeout"
 CANCEL = "cancel"
 HAND_BACK = "hand back"
+LAPSE = "lapse"
 
 
 class Runner:
@@ -53,7 +54,9 @@ class Runner:
         self._stop_reason: str | None = None
         self._kill_at = 0.0
         self._scan_at = 0.0
+        self._is_signalled = False
         self._is_leader_over = False
+        self._known: dict[int, float] = {}
         self._empty_scans = 0
         self._started = time.monotonic()
         timeout_ms = claim.job.timeout_ms
@@ -70,17 +73,25 @@ class Runner:
         """How long the command has run."""
         return time.monotonic() - self._started
 
-    def stop(self, reason: str) -> None:
-        """Begin to end the whole tree; the first reason given decides the outcome.
+    @property
+    def pid(self) -> int:
+        """The first process of the command; -1 when it did not start."""
+        return self._pid
+
+    def stop(self, reason: str, grace_s: float | None = None) -> None:
+        """Have the whole tree ended from the next tick on; the first reason decides, and the shortest grace.
 
         A command that has ended by itself, though the loop has not seen it yet, keeps its own outcome.
         """
-        if self._stop_reason is not None or self.report is not None or process.is_over(self._pid):
+        if self.report is not None or (self._stop_reason is None and process.is_over(self._pid)):
+            return
+        now = time.monotonic()
+        kill_at = now + (self._settings.kill_grace_seconds if grace_s is None else grace_s)
+        if self._stop_reason is not None:
+            self._kill_at = min(self._kill_at, kill_at)
             return
         self._stop_reason = reason
-        process.terminate(self._pid)
-        now = time.monotonic()
-        self._kill_at = now + self._settings.kill_grace_seconds
+        self._kill_at = kill_at
         self._scan_at = now
 
     def next_tick(self) -> float:
@@ -96,7 +107,7 @@ class Runner:
             times.append(self._started + self._timeout_s)
         return min(times, default=float("inf"))
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float, processes: process.Processes) -> None:
         """Do what is due: look at the output, give it a file, notice the timeout, look after a stop."""
         if self.report is not None:
             return
@@ -108,7 +119,7 @@ class Runner:
             self._output.open_file()
         if self._stop_reason is not None:
             if now >= self._scan_at:
-                self._look_after_stop(now)
+                self._look_after_stop(now, processes)
         elif self._timeout_s and now >= self._started + self._timeout_s:
             self.stop(TIMEOUT)
 
@@ -152,7 +163,7 @@ class Runner:
     def _on_exit(self) -> None:
         self._loop.unwatch(self._pidfd)
         self._is_leader_over = True
-        if self._stop_reason is None:
+        if not self._is_signalled:
             ended = process.reap(self._pid)
             assert ended is not None
             outcome = Outcome.exited(ended.exit_code or 0)
@@ -160,13 +171,22 @@ class Runner:
                 outcome = Outcome.killed(ended.signal, process.signal_name(ended.signal))
             self._finish(outcome, ended, self._close_output())
 
-    def _look_after_stop(self, now: float) -> None:
-        """End what is left when the grace is over; done when two looks in a row find nothing but the dead leader."""
+    def _look_after_stop(self, now: float, processes: process.Processes) -> None:
+        """Ask it to end, and end what is left after the grace; done when two looks find nothing but the dead leader.
+
+        The first look comes before the first signal: who is tied to the command by a parent alone must be known before
+        that parent dies of it.
+        """
         self._scan_at = now + SCAN_EVERY_S
+        if not self._is_signalled and process.is_over(self._pid):
+            return  # it ended by itself, and the loop is about to see it
+        members = processes.tree(self._pid, self._mark, self._known)
+        if not self._is_signalled:
+            self._is_signalled = True
+            process.terminate(self._pid)
         if now >= self._kill_at:
-            is_gone = process.kill_tree(self._pid, self._mark)
-        else:
-            is_gone = self._is_leader_over and not process.tree(self._pid, self._mark)
+            process.kill(members)
+        is_gone = self._is_leader_over and not members
         self._empty_scans = self._empty_scans + 1 if is_gone else 0
         if self._empty_scans >= 2:
             ended = process.reap(self._pid)
@@ -180,6 +200,8 @@ class Runner:
             return Outcome.timed_out(after_ms, exit_code=ended.exit_code, signal=ended.signal)
         if self._stop_reason == CANCEL:
             return Outcome.cancelled(exit_code=ended.exit_code, signal=ended.signal)
+        if self._stop_reason == LAPSE:
+            return Outcome.lapsed()
         return Outcome.handed_back()
 
     def _close_output(self) -> Kept:

@@ -6,7 +6,7 @@ import sys
 import time
 
 from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
-from queuectl.actions.rescue import rescue
+from queuectl.actions.rescue import Rescuer
 from queuectl.errors import QueuectlError, StoreError
 from queuectl.model.units import counted
 from queuectl.model.value import Value
@@ -15,10 +15,12 @@ from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
+from queuectl.runtime.warden import Ward, Warden
 from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WorkerOptions
 from queuectl.store import workers
 from queuectl.system import process
 from queuectl.system.limits import close_inherited_on_exec
+from queuectl.system.liveness import lock_path
 from queuectl.system.logfile import LogFile
 from queuectl.system.names import CLAIM_VARIABLE, WORKER_VARIABLE
 from queuectl.system.signals import STOP_SIGNALS, SignalPipe
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 WORKER_CODE = "from queuectl.runtime.worker import main; main()"
 SUPERVISOR_CODE = "from queuectl.runtime.supervisor import main; main()"
 UPKEEP_EVERY_S = 1.0
-RESCUE_EVERY_S = 2.0
+RESCUE_EVERY_S = 1.0
 CHECKPOINT_BYTES = 4 << 20
 RESTART_LOG_BYTES = 32 << 20
 QUICK_DEATH_S = 5.0
@@ -70,23 +72,16 @@ class Supervisor:
         self._log = log
         self._on_ready: Callable[[list[Started]], None] | None = on_ready
         self._loop = Loop()
-        self._database = connect(target)
-        settings = self._database.read(lambda tx: settings_of(tx, os.environ))
-        self._identity = Identity(
-            self._database,
-            target.home,
-            new_id(),
-            kind=workers.SUPERVISOR,
-            supervisor_id=None,
-            queues=plan.queues,
-            slots=plan.count * plan.slots,
-        )
-        self._heartbeat = Heartbeat(target, self._identity.id, settings.worker_heartbeat_interval, self._loop)
+        self._database = connect(target, is_patient=False)
+        self._identity, self._heartbeat = self._register()
+        self._rescuer = Rescuer(self._database, target.home, os.environ)
+        self._warden = Warden(self._wards, log)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._workers: list[Started] = []
         self._owed: list[float] = []
         self._quick_deaths = 0
         self._stop = ""
+        self._is_restarting = False
         self._next_upkeep = 0.0
         self._next_rescue = 0.0
         self.has_failed = False
@@ -97,15 +92,44 @@ class Supervisor:
         signals = SignalPipe(STOP_SIGNALS)
         self._loop.watch(signals.fd, lambda: self._on_signals(signals.read()))
         self._heartbeat.start()
+        if self._target.sqlite_path is None:
+            self._warden.start()
         for _ in range(self._plan.count):
             self._start_worker()
         while self._workers or self._owed:
             self._turn()
         self._say_ready()
+        self._end()
+        if self._is_restarting:
+            self._log.info("restart", "starting over")
+            process.start_over()
+
+    def _end(self) -> None:
+        """Leave in order; with a store that cannot be reached, the next supervisor does the rest."""
+        self._warden.stop()
         self._heartbeat.stop()
-        self._identity.end()
-        self._upkeep(time.monotonic())
+        try:
+            self._upkeep(time.monotonic())
+            self._identity.end()
+            self._rescuer.finish()
+        except StoreError as error:
+            self._log.warning("store", f"{error.message}; another supervisor will close this one's row")
         self._database.close()
+
+    def _register(self) -> tuple[Identity, Heartbeat]:
+        settings = self._database.read(lambda tx: settings_of(tx, os.environ))
+        identity = Identity(
+            self._database,
+            self._target.home,
+            new_id(),
+            kind=workers.SUPERVISOR,
+            supervisor_id=None,
+            queues=self._plan.queues,
+            slots=self._plan.count * self._plan.slots,
+            lease_s=settings.lock_lease_seconds,
+        )
+        interval_s, lease_s = settings.worker_heartbeat_interval, settings.lock_lease_seconds
+        return identity, Heartbeat(self._target, identity, interval_s, lease_s, self._loop)
 
     def _turn(self) -> None:
         now = time.monotonic()
@@ -124,8 +148,13 @@ class Supervisor:
     def _upkeep(self, now: float) -> None:
         """See to orders, to workers that died, and to the size of SQLite's log."""
         self._next_upkeep = now + (UPKEEP_EVERY_S if self._on_ready is None else 0.02)
+        if self._heartbeat.is_given_up:
+            self._come_back()
+        if self._heartbeat.has_lapsed:
+            self._heartbeat.resume()  # it runs no commands itself; its workers see to their own
         orders = self._database.read(lambda tx: workers.get(tx, self._identity.id))
         if orders is not None and orders.stop:
+            self._is_restarting = bool(orders.restart)
             self._tell(orders.stop)
         self._report_ready()
         if now >= self._next_rescue:
@@ -133,6 +162,20 @@ class Supervisor:
             self._rescue()
         if self._target.sqlite_path is not None:
             _checkpoint(self._database.dialect, self._target.sqlite_path)  # type: ignore[arg-type]
+
+    def _come_back(self) -> None:
+        """Given up for dead by another host: a row once given up is never renewed, so take a new one."""
+        self._log.warning("given_up", "was given up for dead; going on under a new id")
+        self._heartbeat.stop()
+        self._identity.lock.release()
+        self._identity, self._heartbeat = self._register()
+        self._heartbeat.start()
+
+    def _wards(self) -> list[Ward]:
+        return [
+            Ward(worker_id=one.worker_id, pid=one.pid, lock_path=lock_path(self._target.home, one.worker_id))
+            for one in [*self._workers]
+        ]
 
     def _start_worker(self) -> None:
         worker_id = new_id()
@@ -183,7 +226,7 @@ class Supervisor:
 
     def _rescue(self) -> None:
         try:
-            for note in rescue(self._database, self._target.home, os.environ):
+            for note in self._rescuer.look(self._warden.ended):
                 self._log.warning("rescue", note)
         except QueuectlError as error:
             self._log.warning("store", f"{error.message}; trying again")
@@ -206,6 +249,7 @@ class Supervisor:
 
     def _on_signals(self, numbers: list[int]) -> None:
         for _ in numbers:
+            self._is_restarting = False
             if self._stop:
                 self._log.info("stop", "stopping at once; running jobs are handed back")
             else:

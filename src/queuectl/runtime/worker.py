@@ -5,21 +5,27 @@ import os
 import sys
 import time
 
+from queuectl import clock
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
 from queuectl.actions.settle import Holder, Step, settle_and_claim
 from queuectl.errors import BadInput, QueuectlError, StoreError
+from queuectl.model.attempt import Report
+from queuectl.model.lease import Lease
 from queuectl.model.states import State
 from queuectl.model.units import rough_duration_text
 from queuectl.model.value import Value
+from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity
 from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
-from queuectl.runtime.runner import CANCEL, HAND_BACK, Runner
+from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
 from queuectl.store import claims, workers
+from queuectl.system import process
 from queuectl.system.limits import allow_open_files, close_inherited_on_exec
+from queuectl.system.liveness import Leader
 from queuectl.system.logfile import LogFile
 from queuectl.system.memory import keep_freed_memory
 from queuectl.system.names import CLAIM_VARIABLE, WORKER_VARIABLE
@@ -27,13 +33,14 @@ from queuectl.system.signals import leave_signals_to_supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from queuectl.model.attempt import Report
     from queuectl.model.job import Claim, Job
     from queuectl.settings import Settings
     from queuectl.store.database import Tx
 
 ORDERS_EVERY_S = 1.0
 SETTINGS_EVERY_S = 1.0
+FROZEN_AFTER_S = 5.5  # longer than any turn of the loop takes
+THAW_S = 2.0
 UNTIL_IDLE_POLL_S = 0.05
 TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
@@ -68,9 +75,9 @@ class Worker:
         self._log = log
         self._environ = dict(os.environ)
         self._loop = Loop()
-        self._database = connect(target, is_durable=False)
+        self._database = connect(target, is_durable=False, is_patient=False)
         self._settings = self._load_settings()
-        self._settings_at = time.monotonic()
+        self._settings_at = self._compared_at = time.monotonic()
         self._identity = Identity(
             self._database,
             target.home,
@@ -79,17 +86,28 @@ class Worker:
             supervisor_id=options.supervisor_id,
             queues=options.queues,
             slots=options.slots,
+            lease_s=self._settings.lock_lease_seconds,
         )
         self._holder = Holder(worker_id=self._identity.id, host=self._identity.host, queues=options.queues)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
-        interval = self._settings.worker_heartbeat_interval
-        self._heartbeat = Heartbeat(target, self._identity.id, interval, self._loop)
+        self._heartbeat = Heartbeat(
+            target,
+            self._identity,
+            self._settings.worker_heartbeat_interval,
+            self._settings.lock_lease_seconds,
+            self._loop,
+        )
+        self._turned_at = clock.boot_s()
+        self._thawed_at = 0.0
+        self._is_leaving_off = False
+        self._known_lease: Lease | None = None
         self._base_env = _base_env(target)
         self._devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._running: list[Runner] = []
         self._ended: list[tuple[Claim, Report]] = []
         self._is_looking = True
-        self._is_draining = False
+        self._order = ""
+        self._drain_until = float("inf")
         self._has_doubt = False
         self._next_look = 0.0
         self._next_orders = 0.0
@@ -106,14 +124,24 @@ class Worker:
         while not self._is_over:
             self._turn()
         self._heartbeat.stop()
-        self._identity.end()
+        try:
+            self._identity.end()
+        except StoreError as error:
+            self._log.warning("store", f"{error.message}; a supervisor will close this worker's row")
         self._database.close()
         self._log.info("ended", "ended")
 
     def _turn(self) -> None:
         now = time.monotonic()
-        if now < self._retry_at:
-            self._poll(self._retry_at)
+        self._watch_heartbeat()
+        if self._is_lapsing():
+            self._leave_off()
+            return
+        if now >= self._drain_until:
+            self._log.warning("stop", f"still running after {self._settings.stop_timeout:g} s; handing back")
+            self._obey(workers.NOW)
+        if now < self._retry_at or not self._has_time_for_store():
+            self._poll(self._retry_at if now < self._retry_at else now + TROUBLE_PAUSE_S)
             return
         try:
             if self._ended or self._is_looking or now >= self._next_look:
@@ -125,8 +153,7 @@ class Worker:
             self._has_doubt = self._is_looking = True
             self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
             return
-        self._watch_heartbeat()
-        if self._is_draining and not self._running and not self._ended:
+        if self._order and not self._running and not self._ended:
             self._is_over = True
             return
         self._bell.attend()
@@ -134,12 +161,14 @@ class Worker:
             self._poll(self._wake_at())
 
     def _poll(self, until: float) -> None:
+        until = min(until, self._drain_until)
         for runner in self._running:
             until = min(until, runner.next_tick())
         self._loop.turn(until)
         now = time.monotonic()
+        processes = process.Processes()
         for runner in self._running:
-            runner.tick(now)
+            runner.tick(now, processes)
         self._collect()
 
     def _collect(self) -> None:
@@ -148,17 +177,18 @@ class Worker:
             if runner.report is not None:
                 self._running.remove(runner)
                 self._ended.append((runner.claim, runner.report))
+                self._identity.lock.note_end(runner.claim.job.seq)
             elif not runner.is_announced and runner.elapsed_s >= ANNOUNCE_AFTER_S:
                 runner.is_announced = True
                 job = runner.claim.job
                 self._log.info("running", f"running: {one_line(job.line)}", job=job.id, run=job.run)
 
     def _settle_and_claim(self, now: float) -> None:
-        free = 0 if self._is_draining else self._options.slots - len(self._running)
-        if self._has_doubt:
-            self._resolve_doubt()
-            free = min(free, self._options.slots - len(self._running))
-        step = settle_and_claim(self._database, self._holder, self._ended, free, self._environ)
+        if self._has_doubt or now - self._compared_at >= self._settings.worker_heartbeat_interval:
+            self._compare(now)
+        free = self._free_slots()
+        is_idle = not self._running
+        step = settle_and_claim(self._database, self._holder, self._ended, free, self._environ, is_idle=is_idle)
         self._is_looking = False
         self._say(step)
         self._ended = []
@@ -166,7 +196,7 @@ class Worker:
             self._start_over()
             return
         self._refresh_settings(now)
-        self._next_look = now + self._bell.poll_s
+        self._next_look = now + (self._bell.poll_s if self._heartbeat.is_renewed else ORDERS_EVERY_S)
         if step.claimed:
             self._idle_looks = 0
         for claim in step.claimed:
@@ -183,7 +213,7 @@ class Worker:
             self._next_look = min(self._next_look, now + max(0.001, (step.next_run_at - step.now) / 1000))
         if self._options.until_idle and not self._running and not step.claimed:
             if settling.is_drained(self._database, self._holder):
-                self._is_draining = True
+                self._order = self._order or workers.DRAIN
             # Others still run something: their last settle rings no bell, so look again, ever more patiently.
             self._idle_looks += 1
             self._next_look = min(self._next_look, now + UNTIL_IDLE_POLL_S * min(self._idle_looks, 10))
@@ -191,14 +221,17 @@ class Worker:
     def _wake_at(self) -> float:
         if not self._running:
             return self._next_look
-        if len(self._running) >= self._options.slots or self._is_draining:
+        if not self._free_slots():
             self._next_look = float("inf")  # no free slot: a command that ends brings the next look
             return self._next_orders
         return min(self._next_look, self._next_orders)
 
     def _take_orders(self, now: float) -> None:
-        """See whether a person wants a running job cancelled, or this worker stopped."""
+        """See whether a job is to be cancelled or this worker to stop, and whether we hold what we run."""
         self._next_orders = now + ORDERS_EVERY_S
+        if now - self._compared_at >= self._settings.worker_heartbeat_interval:
+            self._compare(now)
+            self._refresh_settings(now)
 
         def read(tx: "Tx") -> tuple[str | None, list[int]]:
             return workers.orders(tx, self._identity.id), claims.cancel_requests(tx, self._identity.id)
@@ -212,23 +245,96 @@ class Worker:
         elif stop:
             self._obey(stop)
 
+    def _free_slots(self) -> int:
+        """Return how many more jobs to take: none before the lease is renewed, none beside one that runs alone."""
+        if self._order or self._is_lapsing() or not self._heartbeat.is_renewed:
+            return 0
+        if any(claims.runs_alone(runner.claim) for runner in self._running):
+            return 0
+        return max(0, self._options.slots - len(self._running))
+
     def _start(self, claim: "Claim") -> None:
+        if self._is_lapsing():  # frozen since the claim: by now the job may be another's
+            self._ended.append((claim, Report(outcome=Outcome.lapsed())))
+            return
         runner = Runner(claim, self._target.home, self._settings, self._base_env, self._devnull, self._loop)
         self._running.append(runner)
+        if runner.pid > 0:
+            job = claim.job
+            self._identity.lock.note_start(Leader(pid=runner.pid, since=clock.boot_s(), seq=job.seq, run=job.run))
+        if self._order == workers.NOW:
+            runner.stop(HAND_BACK)
         if runner.is_starved:
             self._log.warning("starved", "no memory, processes or files left to start a command; trying again shortly")
             self._retry_at = time.monotonic() + STARVED_PAUSE_S
 
     def _obey(self, stop: str) -> None:
-        self._is_draining = True
+        if not self._order and stop == workers.DRAIN and self._settings.stop_timeout:
+            self._drain_until = time.monotonic() + self._settings.stop_timeout
         if stop == workers.NOW:
+            self._drain_until = float("inf")
             for runner in self._running:
                 runner.stop(HAND_BACK)
+        self._order = stop if self._order != workers.NOW else self._order
 
-    def _resolve_doubt(self) -> None:
-        """After a failed transaction, which may have been committed all the same: go by what the database says is ours.
+    @property
+    def _lease(self) -> Lease | None:
+        """The lease others count on; None on SQLite, where only the death of this process frees its jobs."""
+        dialect = self._database.dialect
+        if dialect.is_local:
+            return None
+        lease_s, grace_s = self._heartbeat.lease_s, self._settings.kill_grace_seconds
+        lease = self._known_lease
+        if lease is None or (lease.lease_s, lease.grace_s) != (lease_s, grace_s):
+            lease = self._known_lease = Lease(lease_s=lease_s, grace_s=grace_s)
+            dialect.limit_answers(lease.answer_within_s)
+        return lease
 
-        A run that ended and is not ours any more was settled; a run that is ours and was never begun is begun now.
+    def _is_lapsing(self) -> bool:
+        """Whether the lease is so near its end that commands must be stopped; never on SQLite.
+
+        After a freeze (a closed lid, SIGSTOP) the heartbeat gets a moment to renew it, where the lease allows.
+        """
+        if self._lease is None:
+            return False
+        now = clock.boot_s()
+        if now - self._turned_at > min(FROZEN_AFTER_S, self._lease.stop_after_s / 2):
+            self._thawed_at = now
+        self._turned_at = now
+        if self._heartbeat.has_lapsed:
+            return True
+        silence = now - self._heartbeat.renewed_at
+        is_late = silence >= self._lease.stop_after_s and now - self._thawed_at >= THAW_S
+        return is_late or silence >= self._lease.kill_after_s
+
+    def _leave_off(self) -> None:
+        """Stop all commands before the lease ends; when nothing is left of them, try to renew it."""
+        assert self._lease is not None
+        left = self._heartbeat.renewed_at + self._lease.kill_after_s - clock.boot_s()
+        if self._running and not self._is_leaving_off:
+            self._is_leaving_off = True
+            self._log.warning("lease", "the lease cannot be renewed; stopping the commands to hand their jobs back")
+        for runner in self._running:
+            runner.stop(LAPSE, grace_s=max(0.0, left))
+        if self._running:
+            self._poll(time.monotonic() + ORDERS_EVERY_S)
+            return
+        self._is_leaving_off = False
+        self._has_doubt = self._is_looking = True
+        self._heartbeat.resume()
+
+    def _has_time_for_store(self) -> bool:
+        """Whether the store could fail to answer and the commands still be stopped in time."""
+        if self._lease is None or not self._running:
+            return True
+        left = self._heartbeat.renewed_at + self._lease.stop_after_s - clock.boot_s()
+        return left > self._database.dialect.longest_begin_s
+
+    def _compare(self, now: float) -> None:
+        """Hold what the database says is ours against what we run, and mend both.
+
+        A failed transaction may have been committed all the same. A run that ended and is not ours any more was
+        settled; one that is ours and was never begun is begun now; one under way that is not ours any more is stopped.
         """
         held = {(claim.job.seq, claim.job.run): claim for claim in self._database.read(self._read_held)}
         self._ended = [(claim, report) for claim, report in self._ended if (claim.job.seq, claim.job.run) in held]
@@ -237,7 +343,13 @@ class Worker:
         for key, claim in held.items():
             if key not in known:
                 self._start(claim)
+        for runner in self._running:
+            job = runner.claim.job
+            if (job.seq, job.run) not in held:
+                self._log.warning("lost", "is not ours any more; stopping it", job=job.id, run=job.run)
+                runner.stop(HAND_BACK)
         self._has_doubt = False
+        self._compared_at = now
 
     def _read_held(self, tx: "Tx") -> "list[Claim]":
         return claims.held_by(tx, self._identity.id)
@@ -246,7 +358,7 @@ class Worker:
         """Given up for dead: another may run our jobs, so stop them and end; the supervisor starts a new worker."""
         self._log.warning("given_up", "was given up for dead; stopping its commands")
         for runner in self._running:
-            runner.stop(HAND_BACK)
+            runner.stop(HAND_BACK, grace_s=0.0)
         while self._running:
             self._poll(time.monotonic() + ORDERS_EVERY_S)
         sys.exit(1)
@@ -260,7 +372,7 @@ class Worker:
                 self._log.warning("heartbeat", f"no heartbeat: {self._trouble}")
 
     def _on_bell(self) -> None:
-        self._is_looking = len(self._running) < self._options.slots and not self._is_draining
+        self._is_looking = self._free_slots() > 0
         self._next_orders = 0.0
         if not self._running:
             self._is_looking = True
@@ -283,6 +395,7 @@ class Worker:
             self._settings = self._load_settings()
         except BadInput as error:
             self._log.warning("settings", f"the settings do not fit this worker's environment: {error.message}")
+        self._heartbeat.wanted_lease_s = self._settings.lock_lease_seconds
 
     def _say(self, step: Step) -> None:
         reports = {claim.job.seq: (claim, report) for claim, report in self._ended}

@@ -17,6 +17,8 @@ class Dialect(ABC):
     """One open connection of one kind of database. Statements use `:name` parameters on both."""
 
     name: str
+    is_local: bool
+    """Whether all who use this store run on one machine, so that each can reach the locks of the others."""
     skip_locked: str
     """Ends a SELECT that takes rows for this transaction and passes by those another holds."""
     for_update: str
@@ -79,6 +81,14 @@ class Dialect(ABC):
     @abstractmethod
     def is_duplicate(self, error: Exception) -> bool:
         """Whether the error is a unique key that is taken."""
+
+    def limit_answers(self, seconds: float) -> None:  # noqa: B027 - a file answers at once
+        """Wait at most so long for each answer of a server from now on."""
+
+    @property
+    def longest_begin_s(self) -> float:
+        """How long it may take to learn that a server does not answer."""
+        return 0.0
 
     @abstractmethod
     def close(self) -> None:

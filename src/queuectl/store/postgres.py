@@ -12,13 +12,24 @@ from queuectl.store.dialect import Dialect
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TypeVar
+
+    from psycopg.abc import PQGen
 
     from queuectl.store.dialect import Params, Row
+
+    RV = TypeVar("RV")
 
 CHANNEL = "queuectl"
 SCHEMA = "queuectl"
 CONNECT_SECONDS = 10
-LOCK_SECONDS = 10
+LOCK_SECONDS = 10.0
+ANSWER_SECONDS = 30.0
+SETUP_SECONDS = 3600.0
+# For processes that look after commands meanwhile; libpq takes no shorter time to connect.
+HASTY_CONNECT_SECONDS = 2
+HASTY_LOCK_SECONDS = 2.0
+HASTY_ANSWER_SECONDS = 3.0
 MIN_VERSION = 140000
 COPY_FROM_ROWS = 50
 
@@ -27,17 +38,40 @@ _BEGIN = "BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _BEGIN_READING = _BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 1)
 
 
+class NoAnswer(psycopg.OperationalError):
+    """The server did not answer in time."""
+
+
+class _Connection(psycopg.Connection["Row"]):
+    """A connection that does not wait for ever for an answer, which a cut network would make it do."""
+
+    answer_seconds = ANSWER_SECONDS
+
+    def wait(self, gen: "PQGen[RV]", interval: float = 0.1, timeout: float | None = None) -> "RV":
+        """Wait for the server for a bounded time, and give the connection up when it does not answer."""
+        try:
+            return super().wait(gen, interval, timeout or self.answer_seconds)
+        except psycopg.OperationalError as error:
+            if self.pgconn.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:
+                raise
+            self.pgconn.finish()  # the answer may still come, and would be taken for that of the next statement
+            raise NoAnswer(str(error)) from error
+
+
 class PostgresDialect(Dialect):
     """One psycopg connection; READ COMMITTED, its own schema, reconnecting when it is found broken."""
 
     name = "postgres"
+    is_local = False
     skip_locked = "FOR UPDATE SKIP LOCKED"
     for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
 
-    def __init__(self, url: str, *, lock_seconds: float = LOCK_SECONDS) -> None:
+    def __init__(self, url: str, *, is_patient: bool = True) -> None:
+        self._answer_seconds = ANSWER_SECONDS if is_patient else HASTY_ANSWER_SECONDS
         self._url = url
-        self._lock_seconds = lock_seconds
+        self._lock_seconds = LOCK_SECONDS if is_patient else HASTY_LOCK_SECONDS
+        self._connect_seconds = CONNECT_SECONDS if is_patient else HASTY_CONNECT_SECONDS
         self._texts: dict[str, str] = {}
         self._is_listening = False
         self._is_notified = False
@@ -114,7 +148,8 @@ class PostgresDialect(Dialect):
             self.changed("INSERT INTO schema_version (version) VALUES (:version)", {"version": version})
 
     def lock_for_setup(self) -> None:
-        """Let one process at a time set up or migrate; held until the transaction ends."""
+        """Let one process at a time set up or migrate, for as long as it takes; held until the transaction ends."""
+        self.limit_answers(SETUP_SECONDS)
         self.rows("SELECT pg_advisory_xact_lock(hashtext('queuectl.migrate'))", {})
         self.script(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
 
@@ -138,6 +173,15 @@ class PostgresDialect(Dialect):
         notified, self._is_notified = self._is_notified, False
         return notified
 
+    def limit_answers(self, seconds: float) -> None:
+        """Wait at most so long for each answer from now on."""
+        self._answer_seconds = self.connection.answer_seconds = seconds
+
+    @property
+    def longest_begin_s(self) -> float:
+        """How long it may take to learn that the server does not answer."""
+        return self._answer_seconds + (self._connect_seconds if self.connection.closed else 0.0)
+
     @property
     def descriptor(self) -> tuple[int, int]:
         """The connection's socket and how often it was opened; a new one may have the number of the old."""
@@ -153,7 +197,7 @@ class PostgresDialect(Dialect):
             return StoreFull("PostgreSQL has no space left", hint="free some disk space; nothing was changed")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return StoreUnreachable(
-                f"cannot use PostgreSQL at {without_password(self._url)}: {_first_line(error)}",
+                f"cannot use PostgreSQL at {without_password(self._url)}: {self._words(error)}",
                 hint="is the server running, and QUEUECTL_DATABASE_URL right?",
             )
         if isinstance(error, pg_errors.InsufficientPrivilege):
@@ -175,12 +219,13 @@ class PostgresDialect(Dialect):
         """Close the connection."""
         self.connection.close()
 
-    def _connect(self) -> "psycopg.Connection[Row]":
+    def _connect(self) -> _Connection:
         try:
-            connection: psycopg.Connection[Row] = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="queuectl",
+            connection = _Connection.connect(
+                self._url, autocommit=True, connect_timeout=self._connect_seconds, application_name="queuectl",
                 keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
             )  # fmt: skip
+            connection.answer_seconds = self._answer_seconds
             if connection.info.server_version < MIN_VERSION:
                 raise StoreUnreachable(
                     f"PostgreSQL {connection.info.server_version // 10000} is too old", hint="use 14 or newer"
@@ -196,6 +241,11 @@ class PostgresDialect(Dialect):
             raise self.translate(error) or error from error
         self._connects += 1
         return connection
+
+    def _words(self, error: Exception) -> str:
+        if isinstance(error, NoAnswer):
+            return f"no answer for {self._answer_seconds:g} s"
+        return _first_line(error)
 
     def _text(self, sql: str) -> str:
         text = self._texts.get(sql)

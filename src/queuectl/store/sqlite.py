@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 APPLICATION_ID = 0x51435431  # "QCT1": tells our file from any other SQLite database
 BUSY_SECONDS = 10.0
-WORKER_BUSY_SECONDS = 0.5
+HASTY_BUSY_SECONDS = 0.5
 HEADER_BYTES = 100  # SQLite takes a shorter file for an empty one and would write over it
 AUTOCHECKPOINT_PAGES = 16_000  # a net of 64 MB where no supervisor runs; the supervisor keeps the file far below
 
@@ -28,6 +28,7 @@ class SqliteDialect(Dialect):
     """One APSW connection in WAL mode."""
 
     name = "sqlite"
+    is_local = True
     skip_locked = ""
     for_update = ""
     for_share = ""

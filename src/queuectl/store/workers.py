@@ -39,6 +39,8 @@ class Worker(Value):
     beat_at: int
     started_at: int
     ended_at: int | None
+    lease_ms: int
+    restart: int = 0
 
     @property
     def queue_list(self) -> list[str] | None:
@@ -65,33 +67,54 @@ def orders(tx: "Tx", worker_id: str) -> str | None:
     return None if row is None else str(row[0] or "")
 
 
-def beat(tx: "Tx", worker_id: str) -> bool:
+def beat(tx: "Tx", worker_id: str, lease_ms: int) -> bool:
     """Count one heartbeat of a worker; False means it has been given up for dead and must stop its commands."""
     return bool(
         tx.changed(
-            "UPDATE workers SET beats = beats + 1, beat_at = :now WHERE id = :id AND state = 'live'",
+            """
+            UPDATE workers
+               SET beats = beats + 1, beat_at = :now, lease_ms = :lease_ms
+             WHERE id = :id AND state = 'live'
+            """,
+            {"id": worker_id, "now": tx.now, "lease_ms": lease_ms},
+        )
+    )
+
+
+def end(tx: "Tx", worker_id: str) -> bool:
+    """Close a worker's row for good; False means it was closed already."""
+    return bool(
+        tx.changed(
+            "UPDATE workers SET state = 'ended', ended_at = :now WHERE id = :id AND state = 'live'",
             {"id": worker_id, "now": tx.now},
         )
     )
 
 
-def end(tx: "Tx", worker_id: str, state: str = ENDED) -> bool:
-    """Close a worker's row for good; False means it was closed already."""
+def give_up(tx: "Tx", worker: Worker) -> bool:
+    """Close the row of a worker that is dead; False means it was closed already, or has beaten since it was read.
+
+    It is never opened again: from now on that worker, should it live, can neither claim nor settle.
+    """
     return bool(
         tx.changed(
-            "UPDATE workers SET state = :state, ended_at = :now WHERE id = :id AND state = 'live'",
-            {"id": worker_id, "now": tx.now, "state": state},
+            "UPDATE workers SET state = 'lost', ended_at = :now WHERE id = :id AND state = 'live' AND beats = :beats",
+            {"id": worker.id, "now": tx.now, "beats": worker.beats},
         )
     )
 
 
-def tell(tx: "Tx", ids: "Sequence[str]", stop: str) -> int:
-    """Tell living workers to stop; `now` is never taken back to `drain`."""
+def tell(tx: "Tx", ids: "Sequence[str]", stop: str, *, restart: bool = False) -> int:
+    """Tell living workers to stop; `now` is never taken back to `drain`. Supervisors start over after a restart."""
     told = 0
     for worker_id in ids:
         told += tx.changed(
-            "UPDATE workers SET stop = :stop WHERE id = :id AND state = 'live' AND (stop IS NULL OR stop <> 'now')",
-            {"id": worker_id, "stop": stop},
+            """
+            UPDATE workers
+               SET stop = CASE WHEN stop = 'now' THEN stop ELSE :stop END, restart = :restart
+             WHERE id = :id AND state = 'live'
+            """,
+            {"id": worker_id, "stop": stop, "restart": int(restart)},
         )
     return told
 

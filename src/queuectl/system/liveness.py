@@ -1,14 +1,25 @@
-"""Liveness: a worker holds a lock for as long as it lives; whoever can take that lock knows it is dead."""
+"""Liveness: a worker holds a lock for as long as it lives; whoever can take that lock knows it is dead.
+
+The locked file also says what only its holder knows and others need when it is gone or hangs: when it last renewed its
+lease, and the pids of the commands it runs. It is written without a sync: after a power cut there are no commands.
+"""
 
 import fcntl
 import os
 from enum import StrEnum
 
+from queuectl.errors import StoreUnreachable
+from queuectl.model.value import Value
 from queuectl.system.home import remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from queuectl.system.home import Home
+
+RECORD_BYTES = 64
+SUFFIX = ".lock"
 
 
 class Pulse(StrEnum):
@@ -19,32 +30,112 @@ class Pulse(StrEnum):
     OUT_OF_SIGHT = "out of sight"
 
 
+class Leader(Value):
+    """The first process of a command: its pid, and when it was started on the boot-time clock."""
+
+    pid: int
+    since: float
+    seq: int
+    run: int
+
+
+class LifeNote(Value):
+    """What the locked file says: the last sign of life on the boot-time clock, the lease, the commands under way."""
+
+    seen_at: float
+    lease_s: float
+    leaders: tuple[Leader, ...]
+
+
 class LifeLock:
     """The lock one process holds from its start to its death, however it dies."""
 
     def __init__(self, home: "Home", worker_id: str) -> None:
-        self.path = os.path.join(home.run, f"{worker_id}.lock")
-        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.path = lock_path(home, worker_id)
+        try:
+            self._fd = self._make()
+            while not os.path.exists(self.path):  # somebody who tidied up was quicker than our lock
+                os.close(self._fd)
+                self._fd = self._make()
+        except OSError as error:
+            raise StoreUnreachable(
+                f"cannot write {self.path}: {error.strerror}", hint="check the folder and the disk"
+            ) from None
+        self._places: dict[int, int] = {}
+        self._free_places: list[int] = []
+        self.note_life(0.0, 0.0)
+
+    def _make(self) -> int:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return fd
+
+    def note_life(self, now: float, lease_s: float) -> None:
+        """Write down that this process lived, and renewed its lease, at a time on the boot-time clock."""
+        self._write(0, f"{now:.3f} {lease_s:.3f}")
+
+    def note_start(self, leader: Leader) -> None:
+        """Write down a command that was started."""
+        place = self._free_places.pop() if self._free_places else len(self._places) + 1
+        self._places[leader.seq] = place
+        self._write(place, f"{leader.pid} {leader.since:.3f} {leader.seq} {leader.run}")
+
+    def note_end(self, seq: int) -> None:
+        """Strike a command out."""
+        place = self._places.pop(seq, None)
+        if place is not None:
+            self._free_places.append(place)
+            self._write(place, "")
 
     def release(self) -> None:
         """Remove the lock after the worker's row was closed."""
         remove_file(self.path)
         os.close(self._fd)
 
+    def _write(self, place: int, text: str) -> None:
+        try:
+            os.pwrite(self._fd, text.ljust(RECORD_BYTES - 1).encode() + b"\n", place * RECORD_BYTES)
+        except OSError:
+            pass  # no space: what the commands carry in their environment still tells them
 
-def pulse_of(lock_path: str, lock_host: str, this_host: str, *, pid: int | None = None) -> Pulse:
+
+def lock_path(home: "Home", worker_id: str) -> str:
+    """Return where a worker of a home keeps its lock."""
+    return os.path.join(home.run, f"{worker_id}{SUFFIX}")
+
+
+def read_note(path: str) -> LifeNote:
+    """Return what a process wrote into its locked file; nothing where that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().decode("ascii", "replace").splitlines()
+    except OSError:
+        lines = []
+    leaders, seen_at, lease_s = [], 0.0, 0.0
+    for number, line in enumerate(lines):
+        words = line.replace("\0", " ").split()
+        try:
+            if number == 0 and len(words) == 2:
+                seen_at, lease_s = float(words[0]), float(words[1])
+            elif len(words) == 4:
+                leaders.append(Leader(pid=int(words[0]), since=float(words[1]), seq=int(words[2]), run=int(words[3])))
+        except ValueError:
+            continue  # cut off half way by a full disk
+    return LifeNote(seen_at=seen_at, lease_s=lease_s, leaders=tuple(leaders))
+
+
+def pulse_of(path: str, *, pid: int | None = None, has_rebooted: bool = False) -> Pulse:
     """Tell whether the holder of a lock lives, at once, across pid reuse and reboots.
 
     A lock file that is not there proves nothing: it may have been removed, or lie in another container of this name.
-    `pid`, where pids of the holder mean something here, then tells at least that nobody can be alive.
+    `pid`, where pids of the holder mean something here, then tells at least that nobody can be alive; and so does a
+    host known to have started anew since.
     """
-    if lock_host != this_host:
-        return Pulse.OUT_OF_SIGHT
     try:
-        fd = os.open(lock_path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        return Pulse.DEAD if pid is not None and not os.path.exists(f"/proc/{pid}") else Pulse.OUT_OF_SIGHT
+        is_gone = has_rebooted or (pid is not None and not os.path.exists(f"/proc/{pid}"))
+        return Pulse.DEAD if is_gone else Pulse.OUT_OF_SIGHT
     except OSError:
         return Pulse.OUT_OF_SIGHT
     try:
@@ -54,3 +145,31 @@ def pulse_of(lock_path: str, lock_host: str, this_host: str, *, pid: int | None 
     finally:
         os.close(fd)
     return Pulse.DEAD
+
+
+def remove_left_locks(home: "Home", is_needed: "Callable[[str], bool]") -> None:
+    """Remove the locks of a home that nobody holds and nobody needs, such as of a process killed as it started.
+
+    Each is removed while it is held here, so that no other can be about to use it.
+    """
+    try:
+        names = os.listdir(home.run)
+    except OSError:
+        return
+    for name in names:
+        worker_id = name.removesuffix(SUFFIX)
+        if worker_id in (name, "setup"):
+            continue
+        path = os.path.join(home.run, name)
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_needed(worker_id):
+                remove_file(path)
+        except OSError:
+            pass  # its holder lives
+        finally:
+            os.close(fd)

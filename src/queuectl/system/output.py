@@ -178,6 +178,39 @@ class Output:
         self.trouble = self.trouble or (error.strerror or str(error))
 
 
+def salvage(path: str, tail_bytes: int) -> Kept | None:
+    """Put together what is left of the output of a run that nobody finished; None means no file."""
+    parts = sorted(_parts_of(path), key=lambda part: os.stat(part).st_mtime_ns)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    except OSError:
+        return None
+    file = _Sink(path, fd, 0)
+    total = file.measure()
+    try:
+        if parts:
+            file.write(b"\n[queuectl: its worker was lost; output may be missing here]\n")
+        for part in parts:
+            segment = _Sink(part, os.open(part, os.O_RDWR | os.O_CLOEXEC), 0)
+            total += segment.measure()
+            segment.append_to(file)
+            segment.remove()
+    except OSError:
+        pass  # what could not be joined is lost; the run is on record all the same
+    tail = file.last(tail_bytes)
+    file.close()
+    return Kept(total_bytes=total, file=path, tail=tail)
+
+
+def _parts_of(path: str) -> list[str]:
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, each) for each in names if each.startswith(f"{name}.part")]
+
+
 class _Sink:
     """A file being written, with its size."""
 
@@ -199,6 +232,11 @@ class _Sink:
             except FileExistsError:
                 continue
         raise FileExistsError(f"{path} and its successors exist")
+
+    def measure(self) -> int:
+        """Find out how many bytes a file holds that another process wrote, and return it."""
+        self._size = os.fstat(self._fd).st_size
+        return self._size
 
     @property
     def free(self) -> int:

@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import sys
 import time
 
 from queuectl.model.value import Value
@@ -10,7 +11,8 @@ from queuectl.system.names import CLAIM_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import NoReturn
 
 CANNOT_RUN = 126
 NOT_FOUND = 127
@@ -96,40 +98,128 @@ def terminate(leader: int) -> None:
         _signal_group(leader, number)
 
 
-def kill_tree(leader: int, mark: str) -> bool:
-    """Send SIGKILL to all that is left of a command; True means nothing was.
+class Links(Value):
+    """What ties a process to others, and when it started, on the boot-time clock."""
 
-    The leader must not have been reaped, so that its group id cannot belong to another.
+    parent: int
+    group: int
+    session: int
+    started: float
+
+
+class Processes:
+    """One look at all processes of this host that are not zombies; taken when first asked something."""
+
+    def __init__(self) -> None:
+        self._table: dict[int, Links] | None = None
+        self._marks: dict[int, bytes] = {}
+
+    @property
+    def table(self) -> dict[int, Links]:
+        """Every process but this one, by pid."""
+        if self._table is None:
+            self._table = {pid: links for pid, links in _read_processes() if pid != os.getpid()}
+        return self._table
+
+    def tree(self, leader: int, mark: str, known: dict[int, float]) -> list[int]:
+        """Return the living processes of a command: its group, session and descendants, and who carries its mark.
+
+        `known` is who was seen in it before, each with its start. Whoever of them lives still belongs to it, though the
+        parent that tied him to it may have ended since; whoever is found joins them.
+        """
+        return self._grown(self._tied(leader) | self._marked(mark), known)
+
+    def left_of(self, left: "Left", known: dict[int, float]) -> list[int]:
+        """Return what lives of a command whose worker is gone.
+
+        Group and session of the leader count only when they are still the ones of that command: its number may be
+        another's by now. They are, if a member carries the mark, or started when the number was surely the command's.
+        """
+        members = self._marked(left.mark)
+        if left.leader:
+            tied = self._tied(left.leader)
+            is_ours = bool(tied & members) or any(
+                self.table[pid].started <= (left.started if pid == left.leader else left.seen_at) for pid in tied
+            )
+            if is_ours:
+                members |= tied
+        return self._grown(members, known)
+
+    def _tied(self, leader: int) -> set[int]:
+        return {pid for pid, links in self.table.items() if leader in (pid, links.group, links.session)}
+
+    def _marked(self, mark: str) -> set[int]:
+        wanted = f"{CLAIM_VARIABLE}={mark}".encode()
+        return {pid for pid in self.table if self._mark_of(pid) == wanted}
+
+    def _mark_of(self, pid: int) -> bytes:
+        if pid not in self._marks:
+            self._marks[pid] = _read_mark(pid)
+        return self._marks[pid]
+
+    def _grown(self, members: set[int], known: dict[int, float]) -> list[int]:
+        """Add who was known before, and then the descendants of all, with the groups and sessions they lead."""
+        table = self.table
+        members |= {pid for pid, started in known.items() if pid in table and table[pid].started == started}
+        while (
+            grown := {
+                pid
+                for pid, links in table.items()
+                if links.parent in members or links.group in members or links.session in members
+            }
+            - members
+        ):
+            members |= grown
+        known.update({pid: table[pid].started for pid in members})
+        return sorted(members)
+
+
+class Left(Value):
+    """What is known of a command whose worker is gone: its mark, and its leader's pid if that was noted.
+
+    `started` and `seen_at` are moments on the boot-time clock at which that pid was surely the command's own.
     """
-    members = tree(leader, mark)
-    for pid in members:
+
+    mark: str
+    leader: int = 0
+    started: float = 0.0
+    seen_at: float = 0.0
+
+
+def kill(pids: "Iterable[int]") -> None:
+    """Send SIGKILL; who is gone already, or belongs to another user, is passed by."""
+    for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
-            pass  # gone already; or another user's: then the command is not over
-    return not members
+            pass  # another user's: then its command is not over
 
 
-def kill_marked(mark: str, deadline_s: float = 5.0) -> bool:
-    """End whoever still carries a mark, with the sessions they lead; True when two looks in a row found nobody."""
+def end_left(commands: "Sequence[Left]", deadline_s: float = 2.0) -> dict[str, list[int]]:
+    """End what is left of commands whose workers are gone, until two looks in a row find nothing.
+
+    Returns, by mark, the processes that could not be ended in time: another user's, or stuck in the kernel.
+    """
     empty, until = 0, time.monotonic() + deadline_s
-    while empty < 2 and time.monotonic() < until:
-        leaders = {session for pid, (_, _, session) in _processes() if _carries(pid, mark)}
-        alive = [kill_tree(leader, mark) for leader in leaders - {os.getsid(0)}]
-        empty = 0 if alive else empty + 1
-        if alive:
+    known: dict[str, dict[int, float]] = {command.mark: {} for command in commands}
+    while True:
+        processes = Processes()
+        left = {one.mark: pids for one in commands if (pids := processes.left_of(one, known[one.mark]))}
+        empty = 0 if left else empty + 1
+        if empty >= 2 or time.monotonic() >= until:
+            return left
+        kill({pid for pids in left.values() for pid in pids})
+        if left:
             time.sleep(0.01)
-    return empty >= 2
 
 
-def tree(leader: int, mark: str) -> list[int]:
-    """Return the living processes of a command: its group, session and descendants, and who carries its mark."""
-    table = {pid: links for pid, links in _processes() if pid != os.getpid()}
-    members = {pid for pid, (_, group, session) in table.items() if leader in (pid, group, session)}
-    members |= {pid for pid in table if pid not in members and _carries(pid, mark)}
-    while grown := {pid for pid, (parent, _, _) in table.items() if parent in members} - members:
-        members |= grown
-    return sorted(members)
+def is_stopped(pid: int) -> bool:
+    """Whether a process has been stopped (SIGSTOP) and not continued."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
+    except OSError:
+        return False
 
 
 def signal_name(number: int) -> str:
@@ -152,6 +242,11 @@ def start_own(
         actions += [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)]
     mask = () if detached else (signal.SIGINT,)
     return os.posix_spawn(argv[0], list(argv), dict(env), file_actions=actions, setsid=detached, setsigmask=mask)
+
+
+def start_over() -> "NoReturn":
+    """Become the program this process was started as, anew: same pid, same arguments, nothing else of the old."""
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _posix_spawn(program: str, argv: "Sequence[str]", env: "Mapping[bytes, bytes]", stdin: int, output: int) -> int:
@@ -197,8 +292,8 @@ def _signal_group(leader: int, number: int) -> None:
         pass
 
 
-def _processes() -> "Iterator[tuple[int, tuple[int, int, int]]]":
-    """Yield (pid, (parent, group, session)) of every process that is not a zombie."""
+def _read_processes() -> "Iterator[tuple[int, Links]]":
+    ticks = os.sysconf("SC_CLK_TCK")
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -208,12 +303,17 @@ def _processes() -> "Iterator[tuple[int, tuple[int, int, int]]]":
         except OSError:
             continue
         if fields[0] not in (b"Z", b"X"):
-            yield int(name), (int(fields[1]), int(fields[2]), int(fields[3]))
+            parent, group, session = map(int, fields[1:4])
+            started = int(fields[19]) / ticks
+            yield int(name), Links(parent=parent, group=group, session=session, started=started)
 
 
-def _carries(pid: int, mark: str) -> bool:
+def _read_mark(pid: int) -> bytes:
+    """Return the one word of a process's environment that names the claim it belongs to."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return f"{CLAIM_VARIABLE}={mark}".encode() in file.read().split(b"\0")
+            environ = b"\0" + file.read()
     except OSError:
-        return False
+        return b""
+    start = environ.find(f"\0{CLAIM_VARIABLE}=".encode())
+    return b"" if start < 0 else environ[start + 1 :].split(b"\0", 1)[0]

@@ -99,7 +99,9 @@ CREATE TABLE workers (
     beats          INTEGER NOT NULL DEFAULT 0,
     beat_at        BIGINT NOT NULL,
     started_at     BIGINT NOT NULL,
-    ended_at       BIGINT
+    ended_at       BIGINT,
+    lease_ms       BIGINT NOT NULL,
+    restart        INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX workers_live ON workers (id) WHERE state = 'live';
 

@@ -95,7 +95,9 @@ CREATE TABLE workers (
     beats          INTEGER NOT NULL DEFAULT 0,
     beat_at        INTEGER NOT NULL,
     started_at     INTEGER NOT NULL,
-    ended_at       INTEGER
+    ended_at       INTEGER,
+    lease_ms       INTEGER NOT NULL,
+    restart        INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX workers_live ON workers (id) WHERE state = 'live';
 
