@@ -7,6 +7,7 @@ QueuectlError                    1
 ├── WaitTimedOut                 4   what was waited for did not happen in time
 ├── StoreError                   5   the database cannot be used
 │   ├── StoreUnreachable         5   no connection, no such file, no permission
+│   │   └── CommitInDoubt        5   the connection broke before the answer to a COMMIT: written or not, nobody knows
 │   ├── StoreBusy                5   locked by another process for too long
 │   ├── StoreFull                5   no space left
 │   ├── StoreNewer               5   written by a newer queuectl
@@ -67,6 +68,10 @@ class StoreError(QueuectlError):
 
 class StoreUnreachable(StoreError):
     """No connection, no such file, no permission."""
+
+
+class CommitInDoubt(StoreUnreachable):
+    """The connection broke before the answer to a COMMIT came: the change may have been made."""
 
 
 class StoreBusy(StoreError):

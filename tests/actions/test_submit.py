@@ -1,10 +1,11 @@
 """Submit: one or thousands of jobs, all or none, each with a number that is never given out again."""
 
+import psycopg
 import pytest
 
 from queuectl.actions.control import delete, set_setting
 from queuectl.actions.submit import submit
-from queuectl.errors import BadInput, Refused
+from queuectl.errors import BadInput, CommitInDoubt, Refused
 from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.store import audit, claims, jobs, queues
@@ -178,3 +179,47 @@ def test_the_number_of_retries_is_fixed_at_enqueue_from_job_environment_or_datab
     set_setting(db, "max_retries", "1", who="me")
 
     assert [found(db, job_id).max_retries for job_id in ("1", "2", "3")] == [7, 8, 0]
+
+
+def break_commit(db: Database, monkeypatch: pytest.MonkeyPatch, *, is_made: bool) -> None:
+    """Let the connection break at the next COMMIT, after or before the server has made it."""
+    commit = db.dialect.commit
+
+    def broken() -> None:
+        monkeypatch.setattr(db.dialect, "commit", commit)
+        if is_made:
+            commit()
+        db.dialect.close()
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(db.dialect, "commit", broken)
+
+
+on_postgres = pytest.mark.parametrize("target", ["postgres"], indirect=True)
+
+
+@on_postgres
+def test_a_job_whose_commit_was_made_is_found_though_the_answer_was_lost(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(db, TRUE)
+    break_commit(db, monkeypatch, is_made=True)
+
+    ids = put(db, TRUE, TRUE.replace(given_id="named"))
+
+    assert ids == ["2", "named"]
+    assert [found(db, job_id).seq for job_id in ids] == [2, 3]
+
+
+@on_postgres
+def test_a_job_that_is_not_to_be_seen_after_a_lost_answer_may_still_come(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(db, TRUE)
+    break_commit(db, monkeypatch, is_made=False)
+
+    with pytest.raises(CommitInDoubt) as caught:
+        put(db, TRUE.replace(given_id="named"))
+
+    assert caught.value.exit_code == 5
+    assert caught.value.hint == "named may have been added all the same; look before you repeat it: queuectl show named"

@@ -12,6 +12,7 @@ from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.loop import Loop
 from queuectl.store import workers
 from queuectl.store.database import Database, Tx
+from queuectl.system.liveness import read_note
 from tests.program import wait_for
 
 
@@ -97,4 +98,49 @@ def test_a_process_whose_main_loop_hangs_stops_beating(
     beating.stop()
 
     assert not beating.is_given_up
+    identity.end()
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_a_process_whose_lease_ran_out_does_not_beat_before_it_is_told_to(db: Database, target: Target) -> None:
+    identity = registered(db, target)
+    beating = Heartbeat(target, identity, 0.02, 60, Loop())
+    beating.renewed_at -= 61
+
+    beating.start()
+    wait_for(lambda: beating.has_lapsed or None, "the lapse")
+    before = row_of(db, identity).beats
+    beating.resume()
+    wait_for(lambda: beating.is_renewed or None, "the renewal")
+    beating.stop()
+
+    assert (before, row_of(db, identity).beats > 0) == (0, True)
+    identity.end()
+
+
+@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+def test_on_sqlite_there_is_no_lease_to_run_out(db: Database, target: Target) -> None:
+    identity = registered(db, target)
+    beating = Heartbeat(target, identity, 0.02, 60, Loop())
+    beating.renewed_at -= 100_000
+
+    beating.start()
+    wait_for(lambda: row_of(db, identity).beats or None, "a beat")
+    beating.stop()
+
+    assert not beating.has_lapsed
+    identity.end()
+
+
+def test_a_beat_states_the_lease_that_is_wanted_now(db: Database, target: Target) -> None:
+    identity = registered(db, target)
+    beating = Heartbeat(target, identity, 0.02, 60, Loop())
+    beating.wanted_lease_s = 20
+
+    beating.start()
+    wait_for(lambda: beating.lease_s == 20 or None, "the lease")
+    beating.stop()
+
+    assert row_of(db, identity).lease_ms == 20_000
+    assert read_note(identity.lock.path).lease_s == 20
     identity.end()

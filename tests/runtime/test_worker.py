@@ -2,20 +2,26 @@
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from queuectl import clock
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.submit import submit
 from queuectl.errors import StoreUnreachable
-from queuectl.model.job import Job, JobSpec
+from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import State
+from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
 from queuectl.runtime.log import TEXT, Log
+from queuectl.runtime.runner import HAND_BACK
 from queuectl.runtime.worker import Worker, WorkerOptions
-from queuectl.store import attempts, jobs
+from queuectl.store import attempts, jobs, workers
 from queuectl.store.database import Database
+from queuectl.store.moves import request_cancel
 from tests.program import wait_for
+from tests.store.rows import add_job, get_job
 
 
 @pytest.fixture
@@ -30,6 +36,35 @@ def worker(target: Target) -> "Iterator[Worker]":
     yield worker
     worker._identity.end()
     worker._database.close()
+
+
+@pytest.fixture
+def crowded(worker: Worker) -> Worker:
+    """A worker that runs ten commands at once."""
+    worker._options = worker._options.replace(slots=10)
+    return worker
+
+
+on_postgres = pytest.mark.parametrize("target", ["postgres"], indirect=True)
+
+
+class Clock:
+    """The clock leases are measured on, which goes on when told to."""
+
+    def __init__(self) -> None:
+        self.now = clock.boot_s()
+
+    def __call__(self) -> float:
+        """Return what it shows."""
+        return self.now
+
+
+@pytest.fixture
+def boot_clock(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Take the clock into the test's hand, once the worker has begun."""
+    hand = Clock()
+    monkeypatch.setattr(clock, "boot_s", hand)
+    return hand
 
 
 def test_a_commit_whose_answer_was_lost_is_found_out_and_nothing_is_lost_or_repeated(
@@ -76,6 +111,164 @@ def test_a_command_that_found_no_room_is_handed_back_and_not_charged(
     job = wait_for(lambda: turn(worker, db, lambda job: job.state is State.COMPLETED), "the job to complete")
 
     assert (job.attempts, job.run) == (1, 2)
+
+
+def test_a_job_one_loss_short_of_burial_waits_for_an_idle_worker_and_then_runs_alone(
+    crowded: Worker, db: Database
+) -> None:
+    first, alone, last = (add_job(db, command="sleep 600", losses=losses) for losses in (0, MAX_LOSSES - 1, 0))
+
+    crowded._turn()
+    beside = running(crowded)
+    crowded._running[0].stop(HAND_BACK, grace_s=0.0)
+    db.write(lambda tx: request_cancel(tx, first.seq))
+    wait_for(lambda: alone_turn(crowded, alone), "the job to run")
+    for _ in range(3):
+        crowded._is_looking = True
+        crowded._turn()
+
+    assert beside == [first.seq]
+    assert running(crowded) == [alone.seq]
+    assert get_job(db, last.seq).state is State.PENDING
+    stop_all(crowded)
+
+
+def test_a_run_that_is_not_its_own_any_more_is_stopped(worker: Worker, db: Database) -> None:
+    job = add_job(db, command="sleep 600")
+    worker._turn()
+    pid = worker._running[0].pid
+    db.write(lambda tx: tx.changed("UPDATE jobs SET state = 'pending', worker_id = NULL", {}))
+
+    worker._compare(time.monotonic())
+    wait_for(lambda: has_ended(worker) or None, "the end of the run")
+
+    assert not os.path.exists(f"/proc/{pid}")
+    assert get_job(db, job.seq).state is State.PENDING
+
+
+def test_a_job_the_database_says_is_ours_and_that_never_began_is_begun(worker: Worker, db: Database) -> None:
+    job = add_job(db, State.PROCESSING, command="true", worker_id=worker._identity.id)
+
+    worker._compare(time.monotonic())
+    done = wait_for(lambda: turn(worker, db, lambda job: job.state is State.COMPLETED), "the job to complete")
+
+    assert (done.seq, done.run) == (job.seq, 1)
+
+
+def test_after_an_order_to_stop_at_once_a_job_found_to_be_ours_is_handed_back(worker: Worker, db: Database) -> None:
+    job = add_job(db, State.PROCESSING, command="sleep 600", worker_id=worker._identity.id)
+    worker._obey(workers.NOW)
+    worker._has_doubt = True
+
+    after = wait_for(lambda: turn(worker, db, lambda job: job.state is State.PENDING), "the job to be handed back")
+
+    assert (after.seq, after.attempts, after.losses) == (job.seq, 0, 0)
+
+
+@on_postgres
+def test_a_worker_that_cannot_renew_its_lease_hands_its_jobs_back_before_it_ends(
+    worker: Worker, db: Database, boot_clock: Clock
+) -> None:
+    job = add_job(db, command="sleep 600")
+    worker._turn()
+    boot_clock.now = worker._heartbeat.renewed_at + 43
+    worker._turn()
+    before = len(worker._running)
+
+    boot_clock.now += 2
+    after = wait_for(lambda: turn(worker, db, lambda job: job.state is State.PENDING), "the job to be handed back")
+
+    assert (before, after.seq, after.attempts, after.losses) == (1, job.seq, 0, 0)
+    (run,) = db.read(lambda tx: attempts.runs_of(tx, after))
+    assert (run.outcome, run.error) == (OutcomeKind.HANDED_BACK, "its worker could not renew its lease; handed back")
+
+
+@on_postgres
+def test_nothing_is_claimed_after_a_lapse_before_the_lease_is_renewed(
+    worker: Worker, db: Database, boot_clock: Clock
+) -> None:
+    boot_clock.now = worker._heartbeat.renewed_at + 1000
+    worker._turn()
+    job = add_job(db, command="true")
+    for _ in range(3):
+        worker._is_looking = True
+        worker._turn()
+    before = get_job(db, job.seq).state
+
+    worker._heartbeat.is_renewed = True
+    wait_for(lambda: turn(worker, db, lambda job: job.state is State.COMPLETED), "the job to complete")
+
+    assert before is State.PENDING
+
+
+@on_postgres
+def test_a_worker_frozen_for_less_than_its_lease_gets_a_moment_to_renew_it(
+    worker: Worker, db: Database, boot_clock: Clock
+) -> None:
+    add_job(db, command="sleep 600")
+    worker._turn()
+
+    boot_clock.now += 50
+    answers = [worker._is_lapsing()]
+    boot_clock.now += 2.5
+    answers.append(worker._is_lapsing())
+    worker._heartbeat.renewed_at = boot_clock.now
+    answers.append(worker._is_lapsing())
+    stop_all(worker)
+
+    assert answers == [False, True, False]
+
+
+@on_postgres
+def test_a_job_claimed_before_a_freeze_that_outlasted_the_lease_is_not_started(
+    worker: Worker, db: Database, boot_clock: Clock
+) -> None:
+    job = add_job(db, State.PROCESSING, command="true", worker_id=worker._identity.id)
+    claim = Claim(job=job)
+
+    boot_clock.now += 61
+    worker._start(claim)
+
+    assert worker._running == []
+    assert [report.outcome.kind for _, report in worker._ended] == [OutcomeKind.HANDED_BACK]
+
+
+@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+def test_on_sqlite_no_silence_is_too_long(worker: Worker, db: Database, boot_clock: Clock) -> None:
+    add_job(db, command="sleep 600")
+    worker._turn()
+
+    boot_clock.now += 100_000
+    worker._turn()
+    running_on = len(worker._running)
+    stop_all(worker)
+
+    assert running_on == 1
+
+
+def alone_turn(worker: Worker, alone: Job) -> bool | None:
+    """Let the worker take a turn; tell when it runs the one job."""
+    worker._is_looking = True
+    worker._turn()
+    return running(worker) == [alone.seq] or None
+
+
+def running(worker: Worker) -> list[int]:
+    """Return the numbers of the jobs a worker runs."""
+    return [runner.claim.job.seq for runner in worker._running]
+
+
+def stop_all(worker: Worker) -> None:
+    """End what a worker runs."""
+    for runner in worker._running:
+        runner.stop(HAND_BACK, grace_s=0.0)
+    wait_for(lambda: has_ended(worker) or None, "the end of the runs")
+
+
+def has_ended(worker: Worker) -> bool:
+    """Look after the commands for a moment; tell whether all have ended."""
+    worker._poll(time.monotonic() + 0.02)
+    return not worker._running
 
 
 def turn(worker: Worker, db: Database, is_reached: Callable[[Job], bool]) -> Job | None:

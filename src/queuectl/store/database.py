@@ -2,7 +2,7 @@
 
 import time
 
-from queuectl.errors import Refused
+from queuectl.errors import CommitInDoubt, Refused, StoreUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Database:
         try:
             tx = Tx(self.dialect, self.read_clock(self.dialect.begin(writing=writing)))
             result = work(tx)
-            self.dialect.commit()
+            self._commit()
         except BaseException:
             self.dialect.rollback()
             raise
@@ -107,6 +107,18 @@ class Database:
         if tx.discarded:
             self._sweep(tx.discarded)
         return result
+
+    def _commit(self) -> None:
+        try:
+            self.dialect.commit()
+        except Exception as error:
+            told = self.dialect.translate(error)
+            if self.dialect.is_local or not isinstance(told, StoreUnreachable):
+                raise
+            raise CommitInDoubt(
+                f"{told.message}; the answer to the last COMMIT is missing",
+                hint="the change may have been made all the same: look before you repeat it",
+            ) from error
 
     def _told(self, error: Exception) -> Exception:
         if self.dialect.is_duplicate(error):

@@ -35,10 +35,13 @@ def set_up_sqlite(dialect: "SqliteDialect", database: "Database", latest: int = 
     found = database.read(lambda tx: tx.dialect.schema_version())  # first: a file of another program stays as it is
     if found > latest:
         check(found, latest)
-    if not dialect.is_wal():
-        dialect.use_wal()
-    if 0 < found < latest:
-        _copy(dialect, found)
+    try:
+        if not dialect.is_wal():
+            dialect.use_wal()
+        if 0 < found < latest:
+            _copy(dialect, found)
+    except Exception as error:
+        raise dialect.translate(error) or error from error
     if found < latest:
         database.write(lambda tx: _apply(tx, latest, folder))
     return found

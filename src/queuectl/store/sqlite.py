@@ -20,6 +20,8 @@ BUSY_SECONDS = 10.0
 HASTY_BUSY_SECONDS = 0.5
 HEADER_BYTES = 100  # SQLite takes a shorter file for an empty one and would write over it
 AUTOCHECKPOINT_PAGES = 16_000  # a net of 64 MB where no supervisor runs; the supervisor keeps the file far below
+TIGHT_BYTES = 256 << 20  # with less room on the disk than this, the log must not grow so far
+TIGHT_AUTOCHECKPOINT_PAGES = 100
 
 _UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
 
@@ -46,7 +48,7 @@ class SqliteDialect(Dialect):
             self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             level = "FULL" if is_durable else "NORMAL"
             self._cursor.execute(
-                f"PRAGMA synchronous = {level}; PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT_PAGES}"
+                f"PRAGMA synchronous = {level}; PRAGMA wal_autocheckpoint = {_autocheckpoint_pages(path)}"
             ).fetchall()
         except apsw.Error as error:
             raise self.translate(error) or error from error
@@ -134,8 +136,8 @@ class SqliteDialect(Dialect):
         mode = apsw.SQLITE_CHECKPOINT_RESTART if restart else apsw.SQLITE_CHECKPOINT_PASSIVE
         try:
             self.connection.wal_checkpoint(mode=mode)
-        except apsw.BusyError:
-            pass  # readers or a writer are at work; the next turn does it
+        except apsw.Error:
+            pass  # readers or a writer are at work, or the disk is full; the next turn does it
 
     def translate(self, error: Exception) -> StoreError | None:
         """Put an error of APSW into words."""
@@ -188,6 +190,11 @@ class SqliteDialect(Dialect):
             return False
         time.sleep(0.0002 if tries < 25 else 0.001 if tries < 100 else 0.01)
         return True
+
+
+def _autocheckpoint_pages(path: str) -> int:
+    disk = os.statvfs(os.path.dirname(path) or ".")
+    return AUTOCHECKPOINT_PAGES if disk.f_bavail * disk.f_frsize >= TIGHT_BYTES else TIGHT_AUTOCHECKPOINT_PAGES
 
 
 def _permission_hint(path: str) -> str:

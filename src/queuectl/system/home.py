@@ -51,6 +51,7 @@ class Home(Value):
             for path in (self.root, self.run, self.logs):
                 if not os.path.isdir(path):
                     os.makedirs(path, mode=MODE, exist_ok=True)
+                    sync_folder(os.path.dirname(path))
         except OSError as error:
             raise StoreUnreachable(
                 f"cannot create {error.filename}: {error.strerror}",
@@ -71,12 +72,22 @@ def create_private(path: str) -> None:
     """Create an empty file only its owner may read, unless it is there; what grows beside it takes the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        sync_folder(os.path.dirname(path))
     except FileExistsError:
         pass  # another process was first
     except OSError as error:
         raise StoreUnreachable(
             f"cannot create {path}: {error.strerror}", hint="check the folder and the disk"
         ) from None
+
+
+def sync_folder(path: str) -> None:
+    """Make what was created in a folder last through a power cut: a synced file in a lost folder is lost."""
+    fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def remove_logs(home: "Home", names: "Iterable[str]") -> None:

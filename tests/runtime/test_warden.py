@@ -1,0 +1,105 @@
+"""Warden: a worker that is stopped or hangs is ended with its commands before its lease; another one never is."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queuectl import clock
+from queuectl.runtime.log import TEXT, Log
+from queuectl.runtime.warden import Ward, Warden
+from queuectl.system.home import Home
+from queuectl.system.liveness import Leader, LifeLock
+from tests.program import wait_for
+
+LEASE_S = 60.0
+
+
+class Worker:
+    """A process that stands for a worker, and one that stands for its command, with the lock between them."""
+
+    def __init__(self, home: Home) -> None:
+        self.process = subprocess.Popen(["sleep", "600"])
+        self.command = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        self.lock = LifeLock(home, "w1")
+        self.lock.note_start(Leader(pid=self.command.pid, since=clock.boot_s(), seq=1, run=1))
+        self.ward = Ward(worker_id="w1", pid=self.process.pid, lock_path=self.lock.path)
+
+    def renewed(self, seconds_ago: float) -> None:
+        """Let the last renewal be so long ago."""
+        self.lock.note_life(clock.boot_s() - seconds_ago, LEASE_S)
+
+    def living(self) -> tuple[bool, bool]:
+        """Whether worker and command live."""
+        return self.process.poll() is None, self.command.poll() is None
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    home = Home(root=str(tmp_path / "home"))
+    home.make()
+    worker = Worker(home)
+    yield worker
+    for process in (worker.process, worker.command):
+        process.kill()
+        process.wait()
+    worker.lock.release()
+
+
+def warden_of(worker: Worker) -> Warden:
+    """Return a warden of one worker."""
+    return Warden(lambda: [worker.ward], Log("supervisor", form=TEXT, file=None))
+
+
+def test_a_worker_that_renewed_in_time_is_left_alone(worker: Worker) -> None:
+    warden = warden_of(worker)
+    worker.renewed(seconds_ago=56)
+
+    pause_s = warden.look()
+
+    assert (worker.living(), warden.ended) == ((True, True), set())
+    assert pause_s <= 1
+
+
+def test_a_worker_whose_lease_is_about_to_end_is_ended_with_its_commands(worker: Worker) -> None:
+    warden = warden_of(worker)
+    worker.renewed(seconds_ago=58)
+
+    warden.look()
+
+    wait_for(lambda: worker.living() == (False, False) or None, "the end of both")
+    assert warden.ended == {"w1"}
+
+
+def test_a_worker_that_runs_nothing_waits_for_its_database_in_peace(worker: Worker) -> None:
+    warden = warden_of(worker)
+    worker.lock.note_end(1)
+    worker.renewed(seconds_ago=1000)
+
+    warden.look()
+
+    assert (worker.living(), warden.ended) == ((True, True), set())
+
+
+def test_a_stopped_worker_is_ended_though_no_command_of_it_is_known(worker: Worker) -> None:
+    warden = warden_of(worker)
+    worker.lock.note_end(1)
+    worker.renewed(seconds_ago=58)
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    wait_for(lambda: " T " in Path(f"/proc/{worker.process.pid}/stat").read_text() or None, "the worker to stop")
+
+    warden.look()
+
+    wait_for(lambda: worker.living() == (False, True) or None, "the end of the worker")
+    assert warden.ended == {"w1"}
+
+
+def test_a_worker_that_has_not_begun_to_beat_is_left_alone(worker: Worker) -> None:
+    warden = warden_of(worker)
+
+    warden.look()
+
+    assert (worker.living(), warden.ended) == ((True, True), set())
