@@ -13,7 +13,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.system import host, process
 from queuectl.system.home import log_path, remove_file, script_path
-from queuectl.system.liveness import Pulse, read_note, remove_left_locks
+from queuectl.system.liveness import Pulse, home_of, read_note, remove_left_locks
 from queuectl.system.output import salvage
 
 TYPE_CHECKING = False
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from queuectl.system.home import Home
 
 TIDY_EVERY_S = 10.0
+STUCK_S = 0.1
 
 
 class Rescuer:
@@ -107,15 +108,14 @@ class Rescuer:
     ) -> tuple[set[str], list[str]]:
         """End what is left of the commands and settle their runs; return the marks of those freed, and notes."""
         here = [orphan for orphan in ready if orphan.worker and can_see_tree(orphan.worker)]
-        stuck = process.end_left(_left_of(here)) if here else {}
+        # What was stuck a moment ago is not waited for again: this process has others to look after.
+        stuck = process.end_left(_left_of(here), STUCK_S if self._stuck else process.KILL_S) if here else {}
         notes = self._note_stuck(ready, stuck)
         reports = [
             (orphan.claim, self._report(orphan, settings, pardoned))
             for orphan in ready
             if orphan.claim.mark not in stuck
         ]
-        for claim, _ in reports:
-            remove_file(script_path(self._home, claim.job.seq, claim.job.run))
         notes += self._database.write(partial(_settle, reports, host.host_name(), self._environ))
         return {claim.mark for claim, _ in reports}, notes
 
@@ -135,13 +135,14 @@ class Rescuer:
 
     def _report(self, orphan: "Orphan", settings: "Settings", pardoned: "Collection[str]") -> Report:
         """Return the report of a run that nobody saw end: its outcome, and what it had printed into its file."""
-        claim = orphan.claim
-        is_pardoned = claim.job.worker_id in pardoned
-        outcome = Outcome.lapsed() if is_pardoned else Outcome.lost()
-        kept = salvage(log_path(self._home, claim.job.seq, claim.job.run), settings.output_tail_bytes)
+        job = orphan.claim.job
+        outcome = Outcome.lapsed() if job.worker_id in pardoned else Outcome.lost()
+        home = self._home if orphan.worker is None else home_of(orphan.worker.lock_path)
+        remove_file(script_path(home, job.seq, job.run))
+        kept = salvage(log_path(home, job.seq, job.run), settings.output_tail_bytes)
         if kept is None or kept.file is None:
             return Report(outcome=outcome)
-        name = os.path.relpath(kept.file, self._home.logs)
+        name = os.path.relpath(kept.file, home.logs)
         return Report(outcome=outcome, output_bytes=kept.total_bytes, output_file=name, output_tail=kept.tail)
 
     def _tidy(self, gone: "Sequence[Worker]", held: "Collection[str | None]", now: float) -> None:

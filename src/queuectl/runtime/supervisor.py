@@ -165,10 +165,11 @@ class Supervisor:
 
     def _come_back(self) -> None:
         """Given up for dead by another host: a row once given up is never renewed, so take a new one."""
+        identity, heartbeat = self._register()
         self._log.warning("given_up", "was given up for dead; going on under a new id")
         self._heartbeat.stop()
         self._identity.lock.release()
-        self._identity, self._heartbeat = self._register()
+        self._identity, self._heartbeat = identity, heartbeat
         self._heartbeat.start()
 
     def _wards(self) -> list[Ward]:

@@ -10,13 +10,11 @@ from enum import StrEnum
 
 from queuectl.errors import StoreUnreachable
 from queuectl.model.value import Value
-from queuectl.system.home import remove_file
+from queuectl.system.home import Home, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from queuectl.system.home import Home
 
 RECORD_BYTES = 64
 SUFFIX = ".lock"
@@ -50,7 +48,7 @@ class LifeNote(Value):
 class LifeLock:
     """The lock one process holds from its start to its death, however it dies."""
 
-    def __init__(self, home: "Home", worker_id: str) -> None:
+    def __init__(self, home: Home, worker_id: str) -> None:
         self.path = lock_path(home, worker_id)
         try:
             self._fd = self._make()
@@ -99,9 +97,14 @@ class LifeLock:
             pass  # no space: what the commands carry in their environment still tells them
 
 
-def lock_path(home: "Home", worker_id: str) -> str:
+def lock_path(home: Home, worker_id: str) -> str:
     """Return where a worker of a home keeps its lock."""
     return os.path.join(home.run, f"{worker_id}{SUFFIX}")
+
+
+def home_of(path: str) -> Home:
+    """Return the home in which a lock lies: on one host several homes may share a PostgreSQL."""
+    return Home(root=os.path.dirname(os.path.dirname(path)))
 
 
 def read_note(path: str) -> LifeNote:
@@ -147,7 +150,7 @@ def pulse_of(path: str, *, pid: int | None = None, has_rebooted: bool = False) -
     return Pulse.DEAD
 
 
-def remove_left_locks(home: "Home", is_needed: "Callable[[str], bool]") -> None:
+def remove_left_locks(home: Home, is_needed: "Callable[[str], bool]") -> None:
     """Remove the locks of a home that nobody holds and nobody needs, such as of a process killed as it started.
 
     Each is removed while it is held here, so that no other can be about to use it.

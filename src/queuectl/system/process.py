@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CANNOT_RUN = 126
 NOT_FOUND = 127
+KILL_S = 2.0
 
 # What Python ignores must not be ignored by commands: a shell pipe relies on SIGPIPE.
 _RESET_SIGNALS = [
@@ -195,7 +196,7 @@ def kill(pids: "Iterable[int]") -> None:
             pass  # another user's: then its command is not over
 
 
-def end_left(commands: "Sequence[Left]", deadline_s: float = 2.0) -> dict[str, list[int]]:
+def end_left(commands: "Sequence[Left]", deadline_s: float = KILL_S) -> dict[str, list[int]]:
     """End what is left of commands whose workers are gone, until two looks in a row find nothing.
 
     Returns, by mark, the processes that could not be ended in time: another user's, or stuck in the kernel.
