@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queuectl.system.output import Kept, Output
+from queuectl.system.output import Kept, Output, salvage
 from tests.program import wait_for
 
 KIB = 1 << 10
@@ -334,3 +334,22 @@ def write_until_it_breaks(fd: int) -> None:
             os.write(fd, b"y\n" * 4096)
     except OSError:
         os.close(fd)
+
+
+def test_what_a_lost_run_left_is_joined_and_its_segments_are_gone(tmp_path: Path) -> None:
+    path = tmp_path / "7.1.log"
+    path.write_bytes(b"head")
+    (tmp_path / "7.1.log.part").write_bytes(b"newest")
+    (tmp_path / "7.1.log.part.2").write_bytes(b"older")
+    os.utime(tmp_path / "7.1.log.part.2", (1, 1))
+
+    kept = salvage(str(path), tail_bytes=4)
+
+    assert kept is not None
+    assert (kept.total_bytes, kept.tail) == (15, b"west")
+    assert path.read_bytes() == b"head\n[queuectl: its worker was lost; output may be missing here]\noldernewest"
+    assert os.listdir(tmp_path) == ["7.1.log"]
+
+
+def test_a_lost_run_without_a_file_left_nothing(tmp_path: Path) -> None:
+    assert salvage(str(tmp_path / "7.1.log"), tail_bytes=4) is None

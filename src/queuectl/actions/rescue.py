@@ -111,13 +111,10 @@ class Rescuer:
         # What was stuck a moment ago is not waited for again: this process has others to look after.
         stuck = process.end_left(_left_of(here), STUCK_S if self._stuck else process.KILL_S) if here else {}
         notes = self._note_stuck(ready, stuck)
-        reports = [
-            (orphan.claim, self._report(orphan, settings, pardoned))
-            for orphan in ready
-            if orphan.claim.mark not in stuck
-        ]
-        notes += self._database.write(partial(_settle, reports, host.host_name(), self._environ))
-        return {claim.mark for claim, _ in reports}, notes
+        freed = [orphan for orphan in ready if orphan.claim.mark not in stuck]
+        reports = [(orphan, self._report(orphan, settings, pardoned)) for orphan in freed]
+        notes += self._database.write(partial(_settle, reports, self._environ))
+        return {orphan.claim.mark for orphan in freed}, notes
 
     def _note_stuck(self, ready: "Sequence[Orphan]", stuck: "Mapping[str, Sequence[int]]") -> list[str]:
         """Write into the row of a job why it is not run again; say so once."""
@@ -189,9 +186,11 @@ def _write_stuck(claim: "Claim", why: str, tx: "Tx") -> None:
     claims.note_stuck(tx, claim, why)
 
 
-def _settle(reports: "Sequence[tuple[Claim, Report]]", where: str, environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
+def _settle(reports: "Sequence[tuple[Orphan, Report]]", environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
     notes = []
-    for claim, report in reports:
+    for orphan, report in reports:
+        claim = orphan.claim
+        where = orphan.worker.host if orphan.worker else host.host_name()
         job = settle(tx, claim, report, where, environ)
         if job is None:
             notes.append(f"job {claim.job.id} run {claim.job.run}: was settled meanwhile")

@@ -37,6 +37,7 @@ UPKEEP_EVERY_S = 1.0
 RESCUE_EVERY_S = 1.0
 CHECKPOINT_BYTES = 4 << 20
 RESTART_LOG_BYTES = 32 << 20
+TIGHT_LOGS = 4
 QUICK_DEATH_S = 5.0
 MAX_PAUSE_S = 30.0
 START_SECONDS = 30.0
@@ -328,8 +329,10 @@ def _checkpoint(dialect: "SqliteDialect", path: str) -> None:
         size = os.path.getsize(f"{path}-wal")
     except OSError:
         return
-    if size >= CHECKPOINT_BYTES:
-        dialect.checkpoint(restart=size >= RESTART_LOG_BYTES)
+    disk = os.statvfs(os.path.dirname(path) or ".")
+    is_tight = disk.f_bavail * disk.f_frsize < TIGHT_LOGS * size  # once the disk is full, no checkpoint helps any more
+    if size >= CHECKPOINT_BYTES or is_tight:
+        dialect.checkpoint(restart=is_tight or size >= RESTART_LOG_BYTES)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 import time
 
-from queuectl.errors import CommitInDoubt, Refused, StoreUnreachable
+from queuectl.errors import CommitInDoubt, Refused, StoreFull, StoreUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,8 +78,11 @@ class Database:
             try:
                 return self._once(work, writing=True)
             except Exception as error:
+                told = self._told(error)
+                if turn == 0 and isinstance(told, StoreFull) and self.dialect.make_room():
+                    continue
                 if turn == MAX_TRIES - 1 or not self.dialect.is_passing(error):
-                    raise self._told(error) from error
+                    raise told from error
                 _pause(turn)
         raise AssertionError("unreachable")
 

@@ -82,8 +82,12 @@ class Dialect(ABC):
     def is_duplicate(self, error: Exception) -> bool:
         """Whether the error is a unique key that is taken."""
 
-    def limit_answers(self, seconds: float) -> None:  # noqa: B027 - a file answers at once
-        """Wait at most so long for each answer of a server from now on."""
+    def make_room(self) -> bool:
+        """Give space back that is not needed, after a write found none; False means there was nothing to give."""
+        return False
+
+    def limit_answers(self, seconds: float | None) -> None:  # noqa: B027 - a file answers at once
+        """Wait at most so long for each answer of a server from now on; None: as long as usual."""
 
     @property
     def longest_begin_s(self) -> float:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from queuectl.store.sqlite import SqliteDialect
 
 LATEST = 1
+SETUP_SECONDS = 3600.0
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
 
@@ -60,7 +61,11 @@ def set_up_postgres(
         _apply(tx, latest, folder)
         return found
 
-    return database.write(work)
+    dialect.limit_answers(SETUP_SECONDS)
+    try:
+        return database.write(work)
+    finally:
+        dialect.limit_answers(None)
 
 
 def _apply(tx: "Tx", latest: int, folder: str) -> None:

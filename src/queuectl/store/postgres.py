@@ -24,8 +24,8 @@ CHANNEL = "queuectl"
 SCHEMA = "queuectl"
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10.0
-ANSWER_SECONDS = 30.0
-SETUP_SECONDS = 3600.0
+ANSWER_SECONDS = 20.0
+SILENT_SECONDS = 10
 # For processes that look after commands meanwhile; libpq takes no shorter time to connect.
 HASTY_CONNECT_SECONDS = 2
 HASTY_LOCK_SECONDS = 2.0
@@ -33,6 +33,15 @@ HASTY_ANSWER_SECONDS = 3.0
 MIN_VERSION = 140000
 COPY_FROM_ROWS = 50
 
+# A client that fell silent in the middle of a transaction (its host lost power) must not keep its locks, else no rescue
+# could free its jobs. The rest makes the server notice a dead peer by itself; it has no effect on a local socket.
+_SESSION = f"""
+    SET search_path = {SCHEMA};
+    SET lock_timeout = '{{lock_seconds}}s';
+    SET idle_in_transaction_session_timeout = '{SILENT_SECONDS}s';
+    SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = '{SILENT_SECONDS}s'
+"""
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 _BEGIN = "BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _BEGIN_READING = _BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 1)
@@ -68,7 +77,8 @@ class PostgresDialect(Dialect):
     for_share = "FOR SHARE"
 
     def __init__(self, url: str, *, is_patient: bool = True) -> None:
-        self._answer_seconds = ANSWER_SECONDS if is_patient else HASTY_ANSWER_SECONDS
+        self._usual_answer_seconds = ANSWER_SECONDS if is_patient else HASTY_ANSWER_SECONDS
+        self._answer_seconds = self._usual_answer_seconds
         self._url = url
         self._lock_seconds = LOCK_SECONDS if is_patient else HASTY_LOCK_SECONDS
         self._connect_seconds = CONNECT_SECONDS if is_patient else HASTY_CONNECT_SECONDS
@@ -148,8 +158,7 @@ class PostgresDialect(Dialect):
             self.changed("INSERT INTO schema_version (version) VALUES (:version)", {"version": version})
 
     def lock_for_setup(self) -> None:
-        """Let one process at a time set up or migrate, for as long as it takes; held until the transaction ends."""
-        self.limit_answers(SETUP_SECONDS)
+        """Let one process at a time set up or migrate; held until the transaction ends."""
         self.rows("SELECT pg_advisory_xact_lock(hashtext('queuectl.migrate'))", {})
         self.script(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
 
@@ -173,9 +182,9 @@ class PostgresDialect(Dialect):
         notified, self._is_notified = self._is_notified, False
         return notified
 
-    def limit_answers(self, seconds: float) -> None:
-        """Wait at most so long for each answer from now on."""
-        self._answer_seconds = self.connection.answer_seconds = seconds
+    def limit_answers(self, seconds: float | None) -> None:
+        """Wait at most so long for each answer from now on; None: as long as usual."""
+        self._answer_seconds = self.connection.answer_seconds = seconds or self._usual_answer_seconds
 
     @property
     def longest_begin_s(self) -> float:
@@ -230,7 +239,7 @@ class PostgresDialect(Dialect):
                 raise StoreUnreachable(
                     f"PostgreSQL {connection.info.server_version // 10000} is too old", hint="use 14 or newer"
                 )
-            connection.execute(f"SET search_path = {SCHEMA}; SET lock_timeout = '{self._lock_seconds}s'")
+            connection.execute(_SESSION.format(lock_seconds=self._lock_seconds))
         except psycopg.Error as error:
             if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
                 # The driver's own words are left out: they quote the URL, password and all.

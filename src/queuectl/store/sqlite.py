@@ -131,13 +131,21 @@ class SqliteDialect(Dialect):
         target.close()
         source.close()
 
-    def checkpoint(self, *, restart: bool) -> None:
-        """Move the log into the database file; with `restart` also make the next writer begin the log anew."""
+    def checkpoint(self, *, restart: bool) -> bool:
+        """Move the log into the database file; with `restart` also make the next writer begin the log anew.
+
+        False means not all of it was moved: readers or a writer are at work, or the disk is full. A later one does it.
+        """
         mode = apsw.SQLITE_CHECKPOINT_RESTART if restart else apsw.SQLITE_CHECKPOINT_PASSIVE
         try:
-            self.connection.wal_checkpoint(mode=mode)
+            logged, moved = self.connection.wal_checkpoint(mode=mode)
         except apsw.Error:
-            pass  # readers or a writer are at work, or the disk is full; the next turn does it
+            return False
+        return logged == moved
+
+    def make_room(self) -> bool:
+        """Let the next write use the log's own space again: what is in it may be in the file by now."""
+        return self.checkpoint(restart=True)
 
     def translate(self, error: Exception) -> StoreError | None:
         """Put an error of APSW into words."""

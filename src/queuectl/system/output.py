@@ -182,7 +182,7 @@ def salvage(path: str, tail_bytes: int) -> Kept | None:
     """Put together what is left of the output of a run that nobody finished; None means no file."""
     parts = sorted(_parts_of(path), key=lambda part: os.stat(part).st_mtime_ns)
     try:
-        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     file = _Sink(path, fd, 0)
@@ -234,8 +234,8 @@ class _Sink:
         raise FileExistsError(f"{path} and its successors exist")
 
     def measure(self) -> int:
-        """Find out how many bytes a file holds that another process wrote, and return it."""
-        self._size = os.fstat(self._fd).st_size
+        """Go to the end of a file that another process wrote, and return how many bytes it holds."""
+        self._size = os.lseek(self._fd, 0, os.SEEK_END)
         return self._size
 
     @property
