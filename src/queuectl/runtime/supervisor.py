@@ -83,6 +83,7 @@ class Supervisor:
         self._quick_deaths = 0
         self._stop = ""
         self._is_restarting = False
+        self._was_signalled = False
         self._next_upkeep = 0.0
         self._next_rescue = 0.0
         self.has_failed = False
@@ -155,7 +156,7 @@ class Supervisor:
             self._heartbeat.resume()  # it runs no commands itself; its workers see to their own
         orders = self._database.read(lambda tx: workers.get(tx, self._identity.id))
         if orders is not None and orders.stop:
-            self._is_restarting = bool(orders.restart)
+            self._is_restarting = bool(orders.restart) and not self._was_signalled
             self._tell(orders.stop)
         self._report_ready()
         if now >= self._next_rescue:
@@ -251,7 +252,7 @@ class Supervisor:
 
     def _on_signals(self, numbers: list[int]) -> None:
         for _ in numbers:
-            self._is_restarting = False
+            self._is_restarting, self._was_signalled = False, True
             if self._stop:
                 self._log.info("stop", "stopping at once; running jobs are handed back")
             else:

@@ -49,9 +49,7 @@ class Home(Value):
         """Create the folders, readable by their owner alone; those that exist stay as they are."""
         try:
             for path in (self.root, self.run, self.logs):
-                if not os.path.isdir(path):
-                    os.makedirs(path, mode=MODE, exist_ok=True)
-                    sync_folder(os.path.dirname(path))
+                _make_folder(path)
         except OSError as error:
             raise StoreUnreachable(
                 f"cannot create {error.filename}: {error.strerror}",
@@ -79,6 +77,17 @@ def create_private(path: str) -> None:
         raise StoreUnreachable(
             f"cannot create {path}: {error.strerror}", hint="check the folder and the disk"
         ) from None
+
+
+def _make_folder(path: str) -> None:
+    """Create a folder with those above it that are missing, each made to last through a power cut."""
+    missing = []
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for each in reversed(missing):
+        os.makedirs(each, mode=MODE, exist_ok=True)
+        sync_folder(os.path.dirname(each))
 
 
 def sync_folder(path: str) -> None:
