@@ -97,9 +97,10 @@ def run_start(args: "Args") -> int:
     if target.sqlite_path is not None:
         target.home.make()
         target.home.refuse_network_disk()
-    default_slots = _default_slots(args)  # also when -j is given: settings that do not fit are refused here
+    from queuectl.runtime.supervisor import Plan, persistently, start_detached
+
+    default_slots = persistently(lambda: _default_slots(args))  # also with -j: bad settings are refused here
     slots = slots or default_slots
-    from queuectl.runtime.supervisor import Plan, start_detached
 
     plan = Plan(
         count=count,
@@ -253,7 +254,7 @@ def _state(worker: "Worker", dialect: "Dialect") -> str:
 def _stay(args: "Args", plan: "Plan") -> int:
     """Run the supervisor in this process."""
     from queuectl.runtime.log import Log
-    from queuectl.runtime.supervisor import Supervisor
+    from queuectl.runtime.supervisor import Supervisor, persistently
 
     def ready(started: "list[Started]") -> None:
         if args.json:
@@ -266,7 +267,7 @@ def _stay(args: "Args", plan: "Plan") -> int:
             )
 
     log = Log("supervisor", form=plan.log_form, file=None)
-    supervisor = Supervisor(target_of(args), plan, log, ready)
+    supervisor = persistently(lambda: Supervisor(target_of(args), plan, log, ready))
     supervisor.run()
     return 1 if supervisor.has_failed else 0
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TEXT = "text"
 JSON = "json"
 MAX_TEXT = 300
+REPEAT_S = 30.0
 
 
 class Log:
@@ -33,6 +34,8 @@ class Log:
         self._poll.register(2, select.POLLOUT)
         self._second = 0
         self._stamp = ""
+        self._trouble = ""
+        self._repeat_at = 0.0
 
     def info(self, event: str, message: str, *, job: str | None = None, run: int | None = None) -> None:
         """Write a line about what happened."""
@@ -41,6 +44,19 @@ class Log:
     def warning(self, event: str, message: str, *, job: str | None = None, run: int | None = None) -> None:
         """Write a line about what a person should look at."""
         self._line("warning", event, message, job, run)
+
+    def trouble(self, message: str) -> None:
+        """Say that the store cannot be used just now: at once, when it is something else, and then now and then."""
+        now = time.monotonic()
+        if message != self._trouble or now >= self._repeat_at:
+            self._trouble, self._repeat_at = message, now + REPEAT_S
+            self.warning("store", f"{message}; trying again")
+
+    def trouble_over(self) -> None:
+        """Say that the store can be used again, if it could not be."""
+        if self._trouble:
+            self._trouble = ""
+            self.info("store", "the store can be used again")
 
     @contextmanager
     def crashes(self) -> "Iterator[None]":

@@ -22,14 +22,17 @@ from queuectl.system import process
 from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import lock_path
 from queuectl.system.logfile import LogFile
-from queuectl.system.names import CLAIM_VARIABLE, WORKER_VARIABLE
+from queuectl.system.names import CLAIM_VARIABLE, RESTARTED_VARIABLE, WORKER_VARIABLE
 from queuectl.system.signals import STOP_SIGNALS, SignalPipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypeVar
 
     from queuectl.store.sqlite import SqliteDialect
+
+    Result = TypeVar("Result")
 
 WORKER_CODE = "from queuectl.runtime.worker import main; main()"
 SUPERVISOR_CODE = "from queuectl.runtime.supervisor import main; main()"
@@ -138,9 +141,10 @@ class Supervisor:
         try:
             if now >= self._next_upkeep:
                 self._upkeep(now)
+                self._log.trouble_over()
             self._bell.attend()
         except QueuectlError as error:
-            self._log.warning("store", f"{error.message}; trying again")
+            self._log.trouble(error.message)
             self._next_upkeep = now + UPKEEP_EVERY_S
         for due in [due for due in self._owed if due <= now]:
             self._owed.remove(due)
@@ -219,7 +223,7 @@ class Supervisor:
         lived = time.monotonic() - worker.since
         how = process.signal_name(ended.signal) if ended and ended.signal else f"exit code {ended and ended.exit_code}"
         self._log.warning("worker_died", f"worker {worker.worker_id[:6]} (pid {worker.pid}) died: {how}")
-        self._rescue()
+        self._next_upkeep = self._next_rescue = 0.0  # at once
         if self._stop:
             self.has_failed = True
             return
@@ -228,11 +232,8 @@ class Supervisor:
         self._owed.append(time.monotonic() + pause)
 
     def _rescue(self) -> None:
-        try:
-            for note in self._rescuer.look(self._warden.ended):
-                self._log.warning("rescue", note)
-        except QueuectlError as error:
-            self._log.warning("store", f"{error.message}; trying again")
+        for note in self._rescuer.look(self._warden.ended):
+            self._log.warning("rescue", note)
 
     def _report_ready(self) -> None:
         """Say once that every worker has had its first heartbeat."""
@@ -274,9 +275,20 @@ class Supervisor:
             pass  # it just ended
 
 
+def persistently(work: "Callable[[], Result]") -> "Result":
+    """Do what needs the store; one that started over does not give up where it would not have while it ran."""
+    while True:
+        try:
+            return work()
+        except StoreError:
+            if RESTARTED_VARIABLE not in os.environ:
+                raise
+            time.sleep(UPKEEP_EVERY_S)
+
+
 def clean_env(target: Target) -> dict[str, str]:
     """Return the environment of our own processes: the store by variable, and no mark of a job we may run in."""
-    private = (CLAIM_VARIABLE, WORKER_VARIABLE)
+    private = (CLAIM_VARIABLE, WORKER_VARIABLE, RESTARTED_VARIABLE)
     env = {name: value for name, value in os.environ.items() if name not in private}
     return point_at(target, env)
 
@@ -357,7 +369,7 @@ def main() -> None:
 
     try:
         log = Log("supervisor", form=plan.log_form, file=LogFile(target.home.worker_log))
-        supervisor = Supervisor(target, plan, log, ready)
+        supervisor = persistently(lambda: Supervisor(target, plan, log, ready))
         with log.crashes():
             supervisor.run()
     except QueuectlError as error:

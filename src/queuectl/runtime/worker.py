@@ -137,6 +137,9 @@ class Worker:
         if self._is_lapsing():
             self._leave_off()
             return
+        if self._order and not (self._running or self._ended or self._has_doubt):
+            self._is_over = True
+            return
         if now >= self._drain_until:
             self._log.warning("stop", f"still running after {self._settings.stop_timeout:g} s; handing back")
             self._obey(workers.NOW)
@@ -149,13 +152,11 @@ class Worker:
             elif self._running and now >= self._next_orders:
                 self._take_orders(now)
         except StoreError as error:
-            self._log.warning("store", f"{error.message}; trying again")
+            self._log.trouble(error.message)
             self._has_doubt = self._is_looking = True
             self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
             return
-        if self._order and not self._running and not self._ended:
-            self._is_over = True
-            return
+        self._log.trouble_over()
         self._bell.attend()
         if not self._is_looking and not self._ended:
             self._poll(self._wake_at())

@@ -7,7 +7,7 @@ import sys
 import time
 
 from queuectl.model.value import Value
-from queuectl.system.names import CLAIM_VARIABLE
+from queuectl.system.names import CLAIM_VARIABLE, RESTARTED_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,7 +247,8 @@ def start_own(
 
 def start_over() -> "NoReturn":
     """Become the program this process was started as, anew: same pid, same arguments, nothing else of the old."""
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    env = {**os.environ, RESTARTED_VARIABLE: "1"}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], env)
 
 
 def _posix_spawn(program: str, argv: "Sequence[str]", env: "Mapping[bytes, bytes]", stdin: int, output: int) -> int:
