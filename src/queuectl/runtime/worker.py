@@ -44,6 +44,7 @@ THAW_S = 2.0
 UNTIL_IDLE_POLL_S = 0.05
 TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
+FAREWELLS = 2
 ANNOUNCE_AFTER_S = 0.2
 FILES_PER_RUN = 5  # pipe, process, log and its two segments
 OWN_FILES = 32
@@ -108,6 +109,7 @@ class Worker:
         self._is_looking = True
         self._order = ""
         self._drain_until = float("inf")
+        self._failed_farewells = 0
         self._has_doubt = False
         self._next_look = 0.0
         self._next_orders = 0.0
@@ -137,7 +139,7 @@ class Worker:
         if self._is_lapsing():
             self._leave_off()
             return
-        if self._order and not (self._running or self._ended or self._has_doubt):
+        if self._order and not (self._running or self._ended) and self._is_free_to_leave():
             self._is_over = True
             return
         if now >= self._drain_until:
@@ -154,6 +156,7 @@ class Worker:
         except StoreError as error:
             self._log.trouble(error.message)
             self._has_doubt = self._is_looking = True
+            self._failed_farewells += bool(self._order)
             self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
             return
         self._log.trouble_over()
@@ -330,6 +333,13 @@ class Worker:
             return True
         left = self._heartbeat.renewed_at + self._lease.stop_after_s - clock.boot_s()
         return left > self._database.dialect.longest_begin_s
+
+    def _is_free_to_leave(self) -> bool:
+        """Whether nothing can be ours any more; a store that stays away does not hold up a stop for ever.
+
+        Should a claim have been made without our knowing, its job is rescued like that of a worker that died.
+        """
+        return not self._has_doubt or self._failed_farewells >= FAREWELLS
 
     def _compare(self, now: float) -> None:
         """Hold what the database says is ours against what we run, and mend both.
