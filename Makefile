@@ -1,7 +1,7 @@
 # Everything a person needs to work on queuectl. A fresh machine needs git, make and Python 3.11+ with venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check docs bench-quick clean
+.PHONY: help setup demo test chaos check docs bench-quick clean
 
 # PYTHON=/path/to/python3.13 picks the interpreter; otherwise the first of these that is new enough.
 PYTHON ?=
@@ -23,6 +23,10 @@ test: .venv/.dev ## Run all tests on SQLite and PostgreSQL; ARGS='-k claim' pass
 	@sh tests/packages.sh
 	@$(PY) -m pytest -q -n $$($(PY) -c 'import os; print(max(4, os.cpu_count() or 1))') --dist worksteal \
 		$(PYTEST_ARGS) $(ARGS)
+
+chaos: .venv/.dev ## Kill, freeze and cut everything at random; SECONDS=60 SEED=7 DATABASE=sqlite|postgres|both
+	@$(PY) -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(DATABASE),--database $(DATABASE)) $(ARGS)
 
 check: .venv/.dev ## Check format, lint, types and architecture
 	@$(PY) -m ruff format --check -q .
