@@ -1,11 +1,12 @@
 #!/bin/sh
-# Debian packages some tests need, each named like the program it brings: installed as root on Debian, else named.
+# Programs some tests need, from Debian packages: installed as root on Debian, else named.
 # Never fails: the tests that need a missing program skip and say so (with CI set, they fail).
-packages="tmux"
+# A word is a program and its package of the same name, or program:package.
+programs="tmux strace faketime systemd-analyze:systemd"
 
 missing=""
-for package in $packages; do
-    command -v "$package" >/dev/null 2>&1 || missing="$missing $package"
+for word in $programs; do
+    command -v "${word%%:*}" >/dev/null 2>&1 || missing="$missing ${word##*:}"
 done
 [ -n "$missing" ] || exit 0
 
