@@ -27,6 +27,8 @@ class Cli:
     def __init__(self, target: Target, folder: Path) -> None:
         self.target = target
         self.folder = folder
+        self.prefix: tuple[str, ...] = ()
+        """What runs the program, where it is not to be run as it is: `setpriv ...`, `strace ...`."""
         self._started: list[subprocess.Popen[str]] = []
 
     @property
@@ -40,7 +42,7 @@ class Cli:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command line and return its exit code and streams, whatever they are."""
         return subprocess.run(
-            [PROGRAM, *words],
+            [*self.prefix, PROGRAM, *words],
             input=stdin,
             env={**self.environ, **env},
             cwd=self.folder,
@@ -66,7 +68,7 @@ class Cli:
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Start a command that stays in the foreground, such as `worker start`; ended with the test at the latest."""
         process = subprocess.Popen(
-            [PROGRAM, *words], env=self.environ, cwd=self.folder,
+            [*self.prefix, PROGRAM, *words], env=self.environ, cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._started.append(process)
