@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from tests.program import lines_of, wait_for
+from tests.scenarios.working import runs_of
 
 
 class Witness:
@@ -159,3 +160,10 @@ def last_words(supervisor: "subprocess.Popen[str]") -> str:
     said = supervisor.communicate(timeout=60)[1]
     assert supervisor.returncode == 0, said
     return said
+
+
+def assert_ran_once(job: dict[str, object], witness: Witness) -> None:
+    """One run that came to its own end, charged once."""
+    assert (job["state"], job["attempts"], job["losses"]) == ("completed", 1, 0)
+    assert [run["outcome"] for run in runs_of(job)] == ["exited"]
+    assert witness.events == ["start 1", "end 1"]
