@@ -340,6 +340,17 @@ class TestStops:
 
         assert bench.finish(runner).outcome.kind == kind
 
+    def test_a_timeout_that_passes_while_a_cancelled_command_tidies_up_changes_nothing(self, bench: Bench) -> None:
+        command = "trap : TERM; echo begun; sleep 600 & wait; sleep 1.5"
+        runner = bench.start(command, timeout_s=1.0, kill_grace_seconds="30")
+        bench.turn_until(runner, lambda: runner._output._total)
+
+        runner.stop(CANCEL)
+        outcome = bench.finish(runner).outcome
+
+        assert runner.elapsed_s > 1.0
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.CANCELLED, 0)
+
     def test_a_command_that_ended_before_the_first_signal_keeps_its_own_outcome(self, bench: Bench) -> None:
         runner = bench.start("exit 7")
         wait_for(lambda: not is_running(runner._pid) or None, "the command to end")

@@ -4,6 +4,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,8 +21,9 @@ from queuectl.runtime.worker import Worker, WorkerOptions
 from queuectl.store import attempts, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel
+from queuectl.system.process import is_over
 from tests.program import wait_for
-from tests.store.rows import add_job, get_job
+from tests.store.rows import add_job, get_job, get_runs
 
 
 @pytest.fixture
@@ -244,6 +246,30 @@ def test_on_sqlite_no_silence_is_too_long(worker: Worker, db: Database, boot_clo
     stop_all(worker)
 
     assert running_on == 1
+
+
+@pytest.mark.parametrize(
+    "code, retries, state",
+    [(0, 3, State.COMPLETED), (3, 3, State.CANCELLED), (3, 0, State.DEAD)],
+    ids=["success", "failure", "last-failure"],
+)
+def test_a_cancel_that_is_read_before_the_exit_is_seen_leaves_the_command_its_outcome(
+    worker: Worker, db: Database, tmp_path: Path, code: int, retries: int, state: State
+) -> None:
+    command = f"while ! test -e {tmp_path}/go; do sleep 0.01; done; exit {code}"
+    job = add_job(db, command=command, max_retries=retries)
+    worker._turn()
+    pid = worker._running[0].pid
+
+    (tmp_path / "go").touch()
+    wait_for(lambda: is_over(pid) or None, "the command to end")
+    db.write(lambda tx: request_cancel(tx, job.seq))
+    worker._take_orders(time.monotonic())
+    after = wait_for(lambda: turn(worker, db, lambda job: job.state is not State.PROCESSING), "the settle")
+
+    (run,) = get_runs(db, job.seq)
+    assert (after.state, after.attempts) == (state, 1)
+    assert (run.outcome, run.exit_code) == (OutcomeKind.EXITED, code)
 
 
 def alone_turn(worker: Worker, alone: Job) -> bool | None:

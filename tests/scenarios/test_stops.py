@@ -2,19 +2,24 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.program import QUOTED, Cli, lines_of, wait_for
+from tests.scenarios.processes import Guard
 from tests.scenarios.working import (
     another,
     environment_of,
     is_running,
     marked,
     on_sqlite,
+    runs_of,
+    stays,
     tree_of,
     wait_for_workers,
     workers_of,
@@ -187,22 +192,169 @@ def test_a_detached_start_inside_a_job_does_not_pass_its_mark_on(cli: Cli) -> No
 
 @on_sqlite
 @pytest.mark.needs("tmux")
-def test_ctrl_c_in_a_terminal_finishes_the_running_job(cli: Cli, tmp_path: Path) -> None:
+def test_ctrl_c_in_a_terminal_finishes_the_running_job(cli: Cli, terminal: "Terminal", tmp_path: Path) -> None:
     job_id = waiting_job(cli, tmp_path)
-    log, code = tmp_path / "log", tmp_path / "code"
-    session = f"QUEUECTL_HOME={cli.target.home.root} {QUOTED} worker start 2>{log}; echo $? >{code}"
-    tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
-    subprocess.run([*tmux, "new-session", "-d", "-s", "t", session], check=True, env=cli.environ)
+    terminal.run("worker", "start")
     cli.wait_for_state(job_id, "processing")
 
-    subprocess.run([*tmux, "send-keys", "-t", "t", "C-c"], check=True)
-    wait_for(lambda: "stopping when the running jobs end" in log.read_text() or None, "the supervisor to hear it")
+    terminal.press("C-c")
+    terminal.wait_for_words("stopping when the running jobs end")
     (tmp_path / "go").touch()
-    wait_for(lambda: lines_of(code), "the end")
+    code = terminal.wait_for_code()
 
-    assert lines_of(code) == ["0"]
+    assert code == "0"
     assert cli.job(job_id)["state"] == "completed"
-    subprocess.run([*tmux, "kill-server"], capture_output=True)
+
+
+@on_sqlite
+@pytest.mark.needs("tmux")
+def test_ctrl_c_twice_in_a_terminal_hands_the_job_back_uncharged_and_leaves_nothing(
+    cli: Cli, terminal: "Terminal", guard: Guard
+) -> None:
+    cli.ok("config", "set", "kill_grace_seconds", "1")
+    job_id = cli.enqueue(guard.around("trap '' INT; sleep 600 & setsid sleep 600 & wait"))
+    terminal.run("worker", "start")
+    wait_for(lambda: len(guard.holders()) == 3 or None, "the tree")
+
+    terminal.press("C-c")
+    terminal.wait_for_words("stopping when the running jobs end")
+    terminal.press("C-c")
+    code = terminal.wait_for_code()
+
+    assert code == "0"
+    assert_handed_back(cli, job_id)
+    assert guard.holders() == set()
+    assert_all_closed(cli, 2)
+
+
+@pytest.mark.parametrize("by_signal", [True, False], ids=["SIGTERM", "worker-stop"])
+def test_a_drain_that_takes_longer_than_stop_timeout_hands_the_jobs_back(
+    cli: Cli, guard: Guard, by_signal: bool
+) -> None:
+    cli.ok("config", "set", "stop_timeout", "1s")
+    cli.ok("config", "set", "kill_grace_seconds", "1")
+    job_id = cli.enqueue(guard.around("sleep 600 & setsid sleep 600 & wait"))
+    supervisor = cli.start("worker", "start")
+    wait_for(lambda: len(guard.holders()) == 3 or None, "the tree")
+
+    if by_signal:
+        supervisor.send_signal(signal.SIGTERM)
+    else:
+        cli.ok("worker", "stop")
+    code = supervisor.wait(30)
+
+    assert code == 0
+    assert_handed_back(cli, job_id)
+    assert guard.holders() == set()
+    assert_all_closed(cli, 2)
+
+
+@pytest.mark.parametrize("limit", ["0", "60s"])
+def test_a_drain_within_stop_timeout_finishes_the_jobs(cli: Cli, tmp_path: Path, limit: str) -> None:
+    cli.ok("config", "set", "stop_timeout", limit)
+    job_id = waiting_job(cli, tmp_path)
+    supervisor = cli.start("worker", "start")
+    cli.wait_for_state(job_id, "processing")
+
+    supervisor.send_signal(signal.SIGTERM)
+    wait_for_words(supervisor, "stopping when the running jobs end")
+    stays(lambda: cli.job(job_id)["state"] == "processing", "the job runs on", 2)
+    (tmp_path / "go").touch()
+    code = supervisor.wait(30)
+
+    assert (code, cli.job(job_id)["state"], cli.job(job_id)["run"]) == (0, "completed", 1)
+
+
+@pytest.mark.parametrize("is_detached", [False, True], ids=["foreground", "detached"])
+def test_a_restart_lets_the_running_jobs_end_and_begins_anew_in_the_same_process(
+    cli: Cli, tmp_path: Path, is_detached: bool
+) -> None:
+    job_id = waiting_job(cli, tmp_path)
+    supervisor = start_supervisor(cli, is_detached=is_detached)
+    cli.wait_for_state(job_id, "processing")
+    before = wait_for_workers(cli, 2)
+
+    restarting = cli.start("worker", "restart")
+    wait_for(lambda: len(workers_of(cli)) == 1 or None, "the idle worker to leave")
+    is_waited_for = restarting.poll() is None
+    (tmp_path / "go").touch()
+    code = restarting.wait(30)
+
+    assert (code, is_waited_for) == (0, True)
+    assert (cli.job(job_id)["state"], cli.job(job_id)["run"]) == ("completed", 1)
+    assert_begun_anew(cli, supervisor, before)
+
+
+@pytest.mark.parametrize("is_detached", [False, True], ids=["foreground", "detached"])
+def test_a_restart_at_once_hands_the_running_jobs_back_and_begins_anew_in_the_same_process(
+    cli: Cli, guard: Guard, is_detached: bool
+) -> None:
+    cli.ok("config", "set", "kill_grace_seconds", "1")
+    job_id = cli.enqueue(guard.once("sleep 600 & setsid sleep 600 & wait"))
+    supervisor = start_supervisor(cli, is_detached=is_detached)
+    wait_for(lambda: len(guard.holders()) == 3 or None, "the tree")
+    before = wait_for_workers(cli, 2)
+
+    cli.ok("worker", "restart", "--now")
+    job = cli.wait_for_state(job_id, "completed")
+
+    assert [run["outcome"] for run in runs_of(job)] == ["handed_back", "exited"]
+    assert (job["attempts"], job["losses"], guard.lines) == (1, 0, ["run 1", "run 2"])
+    assert_begun_anew(cli, supervisor, before)
+
+
+def test_a_restart_gives_up_waiting_when_told_to(cli: Cli) -> None:
+    job_id = cli.enqueue("sleep 600")
+    cli.start("worker", "start")
+    cli.wait_for_state(job_id, "processing")
+
+    done = cli.run("worker", "restart", "--timeout", "0.5s")
+
+    assert done.returncode == 4
+    assert cli.job(job_id)["state"] == "processing"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_signal_that_comes_while_a_restart_waits_for_a_job_ends_the_supervisor_for_good(
+    cli: Cli, tmp_path: Path, times: int
+) -> None:
+    job_id = waiting_job(cli, tmp_path)
+    supervisor = cli.start("worker", "start")
+    cli.wait_for_state(job_id, "processing")
+    cli.run("worker", "restart", "--timeout", "0.1s")
+    wait_for(lambda: cli.json("worker", "list")[0]["stopping"] or None, "the worker to be told")
+
+    for _ in range(times):
+        supervisor.send_signal(signal.SIGTERM)
+        wait_for_words(supervisor, "stopping")
+    (tmp_path / "go").touch()
+    code = supervisor.wait(30)
+
+    assert code == 0
+    assert workers_of(cli) == []
+
+
+def test_a_restart_reaches_every_supervisor(cli: Cli) -> None:
+    supervisors = [cli.start("worker", "start"), cli.start("worker", "start", "--queue", "mail")]
+    before = wait_for_workers(cli, 2)
+
+    cli.ok("worker", "restart")
+    after = wait_for_workers(cli, 2)
+
+    assert [process.poll() for process in supervisors] == [None, None]
+    assert not {worker["id"] for worker in before} & {worker["id"] for worker in after}
+    assert sorted(str(worker["queues"]) for worker in after) == ["None", "['mail']"]
+    for queue in ("default", "mail"):
+        cli.wait_for_state(cli.enqueue("--queue", queue, "true"), "completed")
+
+
+@on_sqlite
+def test_a_restart_without_workers_says_so_and_how_to_start_one(cli: Cli) -> None:
+    done = cli.run("worker", "restart")
+
+    said = done.stdout + done.stderr
+    assert "no worker is running" in said
+    assert "queuectl worker start" in said
 
 
 @on_sqlite
@@ -223,10 +375,75 @@ def test_stopping_one_home_never_touches_another_on_the_same_host(cli: Cli, tmp_
     assert (theirs["state"], theirs["run"], len(still_there)) == ("processing", 1, 1)
 
 
+class Terminal:
+    """A real terminal, in which a person runs the program."""
+
+    def __init__(self, cli: Cli, folder: Path) -> None:
+        self._cli = cli
+        self._log, self._code = folder / "terminal.log", folder / "terminal.code"
+        self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
+
+    def run(self, *words: str) -> None:
+        """Type a command line."""
+        line = f"{QUOTED} {shlex.join(words)} 2>{self._log}; echo $? >{self._code}"
+        subprocess.run([*self._tmux, "new-session", "-d", "-s", "t", line], check=True, env=self._cli.environ)
+
+    def press(self, key: str) -> None:
+        """Press a key, as tmux names it."""
+        subprocess.run([*self._tmux, "send-keys", "-t", "t", key], check=True)
+
+    def wait_for_words(self, words: str) -> None:
+        """Wait until the program has said something."""
+        wait_for(lambda: words in self._log.read_text() or None, words)
+
+    def wait_for_code(self) -> str:
+        """Wait for the end of the program and return its exit status."""
+        return wait_for(lambda: lines_of(self._code), "the end")[0]
+
+    def close(self) -> None:
+        """Close the window, and end what is left in it."""
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True)
+
+
+@pytest.fixture
+def terminal(cli: Cli, tmp_path: Path) -> Iterator[Terminal]:
+    """A terminal with nothing in it yet."""
+    terminal = Terminal(cli, tmp_path)
+    yield terminal
+    terminal.close()
+
+
 def pids_of(started: dict[str, object]) -> list[dict[str, object]]:
     workers = started["workers"]
     assert isinstance(workers, list)
     return workers
+
+
+def start_supervisor(cli: Cli, *, is_detached: bool) -> int:
+    """Start two workers and return the pid of their supervisor."""
+    if is_detached:
+        return int(str(cli.json("worker", "start", "-n", "2", "-d")[0]["pid"]))
+    return cli.start("worker", "start", "-n", "2").pid
+
+
+def assert_begun_anew(cli: Cli, supervisor: int, before: list[dict[str, object]]) -> None:
+    """The supervisor has its old pid and two new workers, which work and can be stopped as ever."""
+    rows = [row for row in cli.json("worker", "list", "--all") if row["state"] == "live"]
+    after = [row for row in rows if row["kind"] == "worker"]
+    assert [row["pid"] for row in rows if row["kind"] == "supervisor"] == [supervisor]
+    assert len(after) == 2
+    assert not {worker["id"] for worker in before} & {worker["id"] for worker in after}
+    cli.wait_for_state(cli.enqueue("true"), "completed")
+    os.kill(supervisor, signal.SIGTERM)
+    wait_for(lambda: not is_running(supervisor) or None, "the supervisor to leave")
+    assert workers_of(cli) == []
+
+
+def assert_handed_back(cli: Cli, job_id: str) -> None:
+    """The job waits as if it had never run, and its run is on record."""
+    job = cli.job(job_id)
+    assert (job["state"], job["attempts"], job["losses"]) == ("pending", 0, 0)
+    assert [run["outcome"] for run in runs_of(job)] == ["handed_back"]
 
 
 def wait_for_words(process: "subprocess.Popen[str]", words: str) -> None:

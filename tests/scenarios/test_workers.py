@@ -280,7 +280,6 @@ def test_a_worker_raises_its_limit_of_open_files_where_it_must(cli: Cli) -> None
     assert cli.ok("logs") == "232\n"
 
 
-@on_sqlite
 def test_a_worker_whose_supervisor_was_killed_finishes_its_job_and_leaves(cli: Cli, tmp_path: Path) -> None:
     job_id = cli.enqueue(f"while ! test -e {tmp_path}/go; do sleep 0.05; done")
     waiting = cli.enqueue("true")
@@ -296,6 +295,10 @@ def test_a_worker_whose_supervisor_was_killed_finishes_its_job_and_leaves(cli: C
     job = cli.job(job_id)
     assert (job["state"], job["attempts"], job["losses"]) == ("completed", 1, 0)
     assert cli.job(waiting)["state"] == "pending"
+    assert {row["kind"]: row["state"] for row in cli.json("worker", "list", "--all")} == {
+        "worker": "ended",
+        "supervisor": "lost",
+    }
 
 
 def start_after(cli: Cli, line: str, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -1,6 +1,9 @@
 """What the scenarios have in common: looking at jobs, at workers and at their processes."""
 
+import json
 import os
+import time
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import cast
@@ -14,6 +17,8 @@ Run = dict[str, object]
 
 # For what the kind of store has no part in.
 on_sqlite = pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+# For what needs a store that several hosts share.
+on_postgres = pytest.mark.parametrize("target", ["postgres"], indirect=True)
 
 
 def runs_of(job: dict[str, object]) -> list[Run]:
@@ -47,9 +52,34 @@ def wait_for_workers(cli: Cli, count: int) -> list[dict[str, object]]:
     return wait_for(lambda: found if len(found := workers_of(cli)) == count else None, f"{count} workers")
 
 
+def enqueue_all(cli: Cli, commands: Iterable[str], **fields: object) -> list[str]:
+    """Add a job per shell line, all with the same fields, and return their ids; one process does it."""
+    lines = [json.dumps({"command": command, **fields}) for command in commands]
+    return cli.ok("enqueue", "--from", "-", stdin="\n".join(lines)).split()
+
+
+def wait_for_all(cli: Cli, ids: Sequence[str], *states: str) -> list[dict[str, object]]:
+    """Wait until every job is in one of the states and return them in order; one process looks at all."""
+
+    def look() -> list[dict[str, object]] | None:
+        listed = {job["id"]: job for job in cli.json("list", "--limit", "1000")}
+        found = [listed[job_id] for job_id in ids]
+        return found if all(job["state"] in states for job in found) else None
+
+    return wait_for(look, f"{ids} {states}")
+
+
 def wait_for_line(path: Path, line: str) -> None:
     """Wait until a command has written a line into a file of its own."""
     wait_for(lambda: (path.exists() and line in path.read_text().splitlines()) or None, f"{line!r} in {path.name}")
+
+
+def stays(look: Callable[[], bool], what: str, seconds: float) -> None:
+    """Look again and again that something is so, until so much time has passed."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        assert look(), f"no longer so: {what}"
+        time.sleep(0.2)
 
 
 def marked(job: dict[str, object]) -> list[int]:
