@@ -3,7 +3,7 @@
 import os
 import subprocess
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +22,23 @@ time.sleep = lambda seconds: select.select([], [], [], seconds) and None
 """
 
 
+def start_under(cli: Cli, prefix: Sequence[str], *words: str, env: Mapping[str, str] = {}) -> "subprocess.Popen[str]":
+    """Start the program through another that becomes it, such as `setpriv`; ended with the test at the latest."""
+    process = subprocess.Popen(
+        [*prefix, PROGRAM, *words], env={**cli.environ, **env}, cwd=cli.folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    cli._started.append(process)
+    return process
+
+
+def need_root(probe: Sequence[str], what: str) -> None:
+    """Skip the test where a command fails that takes root; fail there when CI is set."""
+    tried = subprocess.run(probe, capture_output=True, text=True)
+    if tried.returncode != 0:
+        (pytest.fail if "CI" in os.environ else pytest.skip)(f"needs root, to {what}: {tried.stderr.strip()}")
+
+
 class OtherHost(Cli):
     """The program where the host has another name, and another boot where that is asked for: own home, same store."""
 
@@ -34,13 +51,8 @@ class OtherHost(Cli):
     def start(self, *words: str, env: Mapping[str, str] = {}) -> "subprocess.Popen[str]":
         """Start a command there that stays in the foreground; its process is the program itself."""
         script = 'mount --bind "$1" /proc/sys/kernel/random/boot_id && hostname "$2" && shift 2 && exec "$@"'
-        process = subprocess.Popen(
-            ["unshare", "--uts", "--mount", "sh", "-c", script, "sh", str(self._boot), self.name, PROGRAM, *words],
-            env={**self.environ, **env}, cwd=self.folder,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self._started.append(process)
-        return process
+        prefix = ["unshare", "--uts", "--mount", "sh", "-c", script, "sh", str(self._boot), self.name]
+        return start_under(self, prefix, *words, env=env)
 
 
 class WallClock:
@@ -78,10 +90,7 @@ def other_host(cli: Cli, name: str = "elsewhere", *, home: str | None = None) ->
 
     It has a home of its own, and is another machine; a home that is given instead has come to be in another container.
     """
-    probe = subprocess.run(["unshare", "--uts", "--mount", "true"], capture_output=True, text=True)
-    if probe.returncode != 0:
-        why = f"needs root, to give a process another host name: {probe.stderr.strip()}"
-        (pytest.fail if "CI" in os.environ else pytest.skip)(why)
+    need_root(["unshare", "--uts", "--mount", "true"], "give a process another host name")
     folder = cli.folder / name
     folder.mkdir()
     root = home or str(folder / "home")

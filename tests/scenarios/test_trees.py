@@ -1,14 +1,16 @@
 """Trees: whatever a command did to its processes, nothing of it is left after a timeout, a cancel or a rescue."""
 
 import os
+import shlex
 import signal
 from pathlib import Path
 
 import pytest
 
 from tests.program import Cli, wait_for
+from tests.scenarios.hosts import need_root, start_under
 from tests.scenarios.processes import Guard, Guards, Process, family_of, living, name_of, send, worker_pid
-from tests.scenarios.working import another, enqueue_all, on_sqlite, wait_for_all
+from tests.scenarios.working import another, enqueue_all, on_sqlite, stays, wait_for_all
 
 # What a command does, and the programs that run then; the shell itself is `sh`.
 SHAPES = {
@@ -145,3 +147,61 @@ def test_a_rescue_in_one_home_never_touches_another_on_the_same_host(cli: Cli, t
     assert ids == ["1", "1"]
     assert (job["state"], job["run"], job["losses"]) == ("processing", 1, 0)
     assert left == tree
+
+
+WITHOUT_KILL = ["setpriv", "--bounding-set=-kill"]
+AS_ANOTHER = ["setpriv", "--reuid=65534", "--clear-groups"]
+
+
+@pytest.fixture
+def not_ours(cli: Cli, guard: Guard) -> tuple[str, int]:
+    """A job that runs, and the pid of a process of its tree that its worker may not kill, as after `sudo`."""
+    need_root([*WITHOUT_KILL, *AS_ANOTHER, "true"], "run a process as another user")
+    cli.ok("config", "set", "kill_grace_seconds", "0")
+    job_id = cli.enqueue(guard.once(f"{shlex.join(AS_ANOTHER)} sleep 600"))
+    start_under(cli, WITHOUT_KILL, "worker", "start")
+    tree = wait_for(
+        lambda: found if sorted(map(name_of, found := guard.holders())) == ["sh", "sleep"] else None, "the tree"
+    )
+    return job_id, next(process.pid for process in tree if name_of(process) == "sleep")
+
+
+@on_sqlite
+def test_a_lost_job_is_not_run_again_before_what_cannot_be_ended_is_gone_and_show_names_it(
+    cli: Cli, guard: Guard, not_ours: tuple[str, int]
+) -> None:
+    job_id, pid = not_ours
+
+    send(signal.SIGKILL, worker_pid(cli))
+    wait_for(lambda: f"process {pid} " in cli.ok("show", job_id) or None, "its pid in show")
+    stays(lambda: guard.lines == ["run 1"], "one run", 3)
+    before = cli.job(job_id)["state"]
+    send(signal.SIGKILL, pid)
+    cli.wait_for_state(job_id, "completed")
+
+    assert before == "processing"
+    assert guard.lines == ["run 1", "run 2"]
+
+
+@on_sqlite
+def test_a_cancel_waits_for_what_cannot_be_ended_idly_and_show_names_it(
+    cli: Cli, guard: Guard, not_ours: tuple[str, int]
+) -> None:
+    job_id, pid = not_ours
+    worker = worker_pid(cli)
+
+    cli.ok("cancel", job_id)
+    wait_for(lambda: f"process {pid} " in cli.ok("show", job_id) or None, "its pid in show", 15)
+    used = cpu_s(worker)
+    stays(lambda: cli.job(job_id)["state"] == "processing", "the job is not over", 3)
+    used = cpu_s(worker) - used
+    send(signal.SIGKILL, pid)
+    cli.wait_for_state(job_id, "cancelled")
+
+    assert used < 0.5
+
+
+def cpu_s(pid: int) -> float:
+    """Return how much of a processor a process has used up to now, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

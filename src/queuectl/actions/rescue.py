@@ -123,8 +123,7 @@ class Rescuer:
             claim = orphan.claim
             pids = stuck.get(claim.mark)
             if pids:
-                why = f"process {' '.join(map(str, pids))} of its lost run cannot be ended, so it is not run again"
-                self._database.write(partial(_write_stuck, claim, why))
+                why = self._database.write(partial(_note_stuck, claim, pids))
                 if claim.mark not in self._stuck:
                     notes.append(f"job {claim.job.id} run {claim.job.run}: {why}")
         self._stuck = set(stuck)
@@ -182,8 +181,8 @@ def _give_up(worker: "Worker", tx: "Tx") -> bool:
     return workers.give_up(tx, worker)
 
 
-def _write_stuck(claim: "Claim", why: str, tx: "Tx") -> None:
-    claims.note_stuck(tx, claim, why)
+def _note_stuck(claim: "Claim", pids: "Sequence[int]", tx: "Tx") -> str:
+    return claims.note_stuck(tx, claim, pids)
 
 
 def _settle(reports: "Sequence[tuple[Orphan, Report]]", environ: "Mapping[str, str]", tx: "Tx") -> list[str]:

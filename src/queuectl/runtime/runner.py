@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PUMP_AFTER_S = 0.003  # most commands end sooner, and then their pipe is read once
 FILE_AFTER_S = 0.2
 SCAN_EVERY_S = 0.03
+STUCK_AFTER_S = 1.0
+STUCK_SCAN_EVERY_S = 1.0
 FILE_COMMAND_BYTES = 128 << 10
 
 TIMEOUT = "timeout"
@@ -28,7 +30,10 @@ LAPSE = "lapse"
 
 
 class Runner:
-    """A command under way. `report` is set when it is over, and then nothing of it is left."""
+    """A command under way. `report` is set when it is over, and then nothing of it is left.
+
+    `stuck` is what outlived SIGKILL: another user's, or held up in the kernel. The command is not over before it is.
+    """
 
     def __init__(
         self,
@@ -43,6 +48,8 @@ class Runner:
         self.report: Report | None = None
         self.is_announced = False
         self.is_starved = False
+        self.stuck: list[int] = []
+        self.is_stuck_told = False
         self._home = home
         self._settings = settings
         self._loop = loop
@@ -186,6 +193,9 @@ class Runner:
             process.terminate(self._pid)
         if now >= self._kill_at:
             process.kill(members)
+        if now >= self._kill_at + STUCK_AFTER_S:
+            self.stuck = members
+            self._scan_at = now + (STUCK_SCAN_EVERY_S if members else SCAN_EVERY_S)
         is_gone = self._is_leader_over and not members
         self._empty_scans = self._empty_scans + 1 if is_gone else 0
         if self._empty_scans >= 2:

@@ -244,10 +244,18 @@ class Worker:
         for runner in self._running:
             if runner.claim.job.seq in cancelled:
                 runner.stop(CANCEL)
+            if runner.stuck and not runner.is_stuck_told:
+                self._tell_stuck(runner)
         if stop is None:
             self._start_over()
         elif stop:
             self._obey(stop)
+
+    def _tell_stuck(self, runner: Runner) -> None:
+        """Name the processes that cannot be ended, in the log and in the job's row."""
+        why = self._database.write(lambda tx: claims.note_stuck(tx, runner.claim, runner.stuck))
+        runner.is_stuck_told = True
+        self._log.warning("stuck", why, job=runner.claim.job.id, run=runner.claim.job.run)
 
     def _free_slots(self) -> int:
         """Return how many more jobs to take: none before the lease is renewed, none beside one that runs alone."""

@@ -97,13 +97,15 @@ def orphans(tx: "Tx") -> list[Orphan]:
     return [Orphan(claim=Claim(job=job), worker=known[str(job.worker_id)]) for job in found]
 
 
-def note_stuck(tx: "Tx", claim: Claim, why: str) -> None:
-    """Say in the job's row why a lost run is not run again yet."""
+def note_stuck(tx: "Tx", claim: Claim, pids: "Sequence[int]") -> str:
+    """Say in the job's row why a run that was to end is not over yet; return what was said."""
+    why = f"process {' '.join(map(str, pids))} cannot be ended, so the job is neither over nor run again"
     tx.changed(
         "UPDATE jobs SET error = :why WHERE state = 'processing' AND seq = :seq AND run = :run"
         " AND worker_id = :worker_id AND (error IS NULL OR error <> :why)",
         {"why": why, **claim.fence},
     )
+    return why
 
 
 def cancel_requests(tx: "Tx", worker_id: str) -> list[int]:
