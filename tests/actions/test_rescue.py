@@ -1,5 +1,6 @@
 """Rescue: jobs of a worker that died come back, uncharged; one that keeps killing its worker is buried."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from queuectl import clock
 from queuectl.actions.connect import Target
 from queuectl.actions.control import cancel
+from queuectl.actions.liveness import store_mark
 from queuectl.actions.rescue import Rescuer
 from queuectl.model.job import Job
 from queuectl.model.states import State
@@ -16,7 +18,7 @@ from queuectl.store import moves, workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path
 from queuectl.system.host import host_name
-from queuectl.system.liveness import LifeLock, lock_path
+from queuectl.system.liveness import LifeLock
 from tests.actions.bells import Bell
 from tests.store.rows import (
     NOW,
@@ -330,7 +332,7 @@ def test_a_worker_its_supervisor_had_to_end_hands_its_jobs_back_uncharged(db: Da
 
 
 def test_a_lock_left_over_by_nobody_is_removed(db: Database, target: Target) -> None:
-    left = Path(add_lock(target, "killed-as-it-started"))
+    left = Path(add_lock(db, target, "killed-as-it-started"))
     held = LifeLock(target.home, "held")
 
     rescue(db, target)
@@ -339,8 +341,36 @@ def test_a_lock_left_over_by_nobody_is_removed(db: Database, target: Target) -> 
     held.release()
 
 
-def add_lock(target: Target, worker_id: str) -> str:
+def add_lock(db: Database, target: Target, worker_id: str) -> str:
     """Leave a lock that nobody holds, of a worker the database never heard of."""
-    path = lock_path(target.home, worker_id)
-    Path(path).touch()
-    return path
+    lock = LifeLock(target.home, worker_id, store_mark(db.dialect))
+    os.close(lock._fd)
+    return lock.path
+
+
+@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+def test_a_home_mounted_at_another_path_is_rescued_all_the_same(db: Database, target: Target) -> None:
+    job = add_job(db)
+    claim_one(db, add_dead_worker(db, target.home.run))
+    db.write(lambda tx: tx.changed("UPDATE workers SET lock_path = '/elsewhere/run/w1.lock', pid = 1", {}))
+
+    rescue(db, target)
+
+    assert get_job(db, job.seq).state is State.PENDING
+
+
+@on_postgres
+def test_the_output_of_a_far_run_is_not_taken_from_a_file_of_this_host(
+    db: Database, target: Target, boot_clock: Clock
+) -> None:
+    job = far_worker(db, target)
+    path = Path(log_path(target.home, job.seq, 1))
+    path.parent.mkdir()
+    path.write_bytes(b"of another job of this host")
+    rescuer = Rescuer(db, target.home, {})
+    rescuer.look()
+
+    look_for(rescuer, boot_clock, LEASE_S)
+
+    (run,) = get_runs(db, job.seq)
+    assert (run.outcome, run.output_file, run.output_tail) == (OutcomeKind.LOST, None, b"")

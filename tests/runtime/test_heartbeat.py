@@ -2,10 +2,13 @@
 
 import os
 import time
+from collections.abc import Callable
 
 import pytest
 
+from queuectl import clock
 from queuectl.actions.connect import Target
+from queuectl.errors import StoreUnreachable
 from queuectl.runtime import heartbeat
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
@@ -135,7 +138,7 @@ def test_on_sqlite_there_is_no_lease_to_run_out(db: Database, target: Target) ->
 def test_a_beat_states_the_lease_that_is_wanted_now(db: Database, target: Target) -> None:
     identity = registered(db, target)
     beating = Heartbeat(target, identity, 0.02, 60, Loop())
-    beating.wanted_lease_s = 20
+    beating.follow(0.02, 20)
 
     beating.start()
     wait_for(lambda: beating.lease_s == 20 or None, "the lease")
@@ -144,3 +147,59 @@ def test_a_beat_states_the_lease_that_is_wanted_now(db: Database, target: Target
     assert row_of(db, identity).lease_ms == 20_000
     assert read_note(identity.lock.path).lease_s == 20
     identity.end()
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_a_shorter_lease_counts_though_the_answer_to_the_beat_that_stated_it_was_lost(
+    db: Database, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = registered(db, target)
+    beating = Heartbeat(target, identity, 60, 60, Loop())
+    beating.follow(60, 15)
+    write = Database.write
+
+    def lose(database: Database, work: Callable[[Tx], bool]) -> bool:
+        write(database, work)
+        raise StoreUnreachable("the answer was lost")
+
+    monkeypatch.setattr(Database, "write", lose)
+    with pytest.raises(StoreUnreachable):
+        beating._renew(db, clock.boot_s())
+    monkeypatch.undo()
+
+    assert (row_of(db, identity).lease_ms, beating.lease_s, read_note(identity.lock.path).lease_s) == (15_000, 15, 15)
+    identity.end()
+
+
+def test_an_error_nobody_thought_of_does_not_end_the_heartbeat(
+    db: Database, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = registered(db, target)
+    beating = Heartbeat(target, identity, 0.02, 60, Loop())
+    renew, tries = beating._renew, [0]
+
+    def fail_once(database: Database, begun: float) -> None:
+        tries[0] += 1
+        if tries[0] == 1:
+            raise OSError("too many open files")
+        renew(database, begun)
+
+    monkeypatch.setattr(beating, "_renew", fail_once)
+    beating.start()
+    wait_for(lambda: row_of(db, identity).beats or None, "a beat")
+    beating.stop()
+
+    identity.end()
+
+
+def test_a_process_that_cannot_register_leaves_no_lock(
+    db: Database, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreUnreachable("away")
+
+    monkeypatch.setattr(workers, "insert", refuse)
+    with pytest.raises(StoreUnreachable):
+        registered(db, target)
+
+    assert [name for name in os.listdir(target.home.run) if name.endswith(".lock") and name != "setup.lock"] == []

@@ -115,21 +115,13 @@ def test_a_command_that_found_no_room_is_handed_back_and_not_charged(
     assert (job.attempts, job.run) == (1, 2)
 
 
-def test_a_job_one_loss_short_of_burial_waits_for_an_idle_worker_and_then_runs_alone(
-    crowded: Worker, db: Database
-) -> None:
-    first, alone, last = (add_job(db, command="sleep 600", losses=losses) for losses in (0, MAX_LOSSES - 1, 0))
+def test_a_job_one_loss_short_of_burial_runs_alone(crowded: Worker, db: Database) -> None:
+    alone, last = (add_job(db, command="sleep 600", losses=losses) for losses in (MAX_LOSSES - 1, 0))
 
-    crowded._turn()
-    beside = running(crowded)
-    crowded._running[0].stop(HAND_BACK, grace_s=0.0)
-    db.write(lambda tx: request_cancel(tx, first.seq))
-    wait_for(lambda: alone_turn(crowded, alone), "the job to run")
     for _ in range(3):
         crowded._is_looking = True
         crowded._turn()
 
-    assert beside == [first.seq]
     assert running(crowded) == [alone.seq]
     assert get_job(db, last.seq).state is State.PENDING
     stop_all(crowded)
@@ -270,13 +262,6 @@ def test_a_cancel_that_is_read_before_the_exit_is_seen_leaves_the_command_its_ou
     (run,) = get_runs(db, job.seq)
     assert (after.state, after.attempts) == (state, 1)
     assert (run.outcome, run.exit_code) == (OutcomeKind.EXITED, code)
-
-
-def alone_turn(worker: Worker, alone: Job) -> bool | None:
-    """Let the worker take a turn; tell when it runs the one job."""
-    worker._is_looking = True
-    worker._turn()
-    return running(worker) == [alone.seq] or None
 
 
 def running(worker: Worker) -> list[int]:

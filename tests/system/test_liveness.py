@@ -10,7 +10,7 @@ import pytest
 
 from queuectl.errors import StoreUnreachable
 from queuectl.system.home import Home
-from queuectl.system.liveness import Leader, LifeLock, Pulse, pulse_of, read_note
+from queuectl.system.liveness import Leader, LifeLock, Pulse, pulse_of, read_note, remove_left_locks
 from tests.program import wait_for
 
 HOLDER = """
@@ -144,3 +144,13 @@ def test_a_locked_file_that_says_nothing_is_read_as_nothing(tmp_path: Path) -> N
     notes = [read_note(str(tmp_path / name)) for name in ("cut", "empty", "never")]
 
     assert [(note.seen_at, note.leaders) for note in notes] == [(12.5, ()), (0.0, ()), (0.0, ())]
+
+
+def test_a_lock_of_another_store_that_shares_the_home_is_left_alone(home: Home) -> None:
+    for name, store in (("ours", "a"), ("theirs", "b")):
+        lock = LifeLock(home, name, store)
+        os.close(lock._fd)
+
+    remove_left_locks(home, "a", lambda _worker_id: False)
+
+    assert (os.path.exists(path_of(home, "ours")), os.path.exists(path_of(home, "theirs"))) == (False, True)

@@ -143,6 +143,7 @@ def _open_sqlite(
 
     busy_seconds = BUSY_SECONDS if is_patient else HASTY_BUSY_SECONDS
     dialect = SqliteDialect(path, is_durable=is_durable, busy_seconds=busy_seconds)
+    dialect.lock_folder = target.home.run
     return Database(dialect, lambda: wake.touch(target.home), partial(remove_logs, target.home)), dialect
 
 

@@ -1,5 +1,7 @@
 """Liveness of workers: what their rows say, held against what this host can see."""
 
+import os
+
 from queuectl.store import workers
 from queuectl.system import host
 from queuectl.system.liveness import Pulse, pulse_of
@@ -17,7 +19,21 @@ def pulse(worker: workers.Worker, dialect: "Dialect") -> Pulse:
     if not dialect.is_local and worker.host != host.host_name():
         return Pulse.OUT_OF_SIGHT
     pid = worker.pid if can_see_tree(worker) else None
-    return pulse_of(worker.lock_path, pid=pid, has_rebooted=dialect.is_local and has_rebooted(worker, dialect))
+    return pulse_of(lock_of(worker, dialect), pid=pid, has_rebooted=dialect.is_local and has_rebooted(worker, dialect))
+
+
+def lock_of(worker: workers.Worker, dialect: "Dialect") -> str:
+    """Return where the lock of a worker lies as seen from here: a home may be mounted at another path elsewhere."""
+    if not dialect.is_local:
+        return worker.lock_path
+    return os.path.join(dialect.lock_folder, os.path.basename(worker.lock_path))
+
+
+def store_mark(dialect: "Dialect") -> str:
+    """Return a short word that tells the store of a process from others that share its home."""
+    import hashlib  # slow to import, and only processes that stay need it
+
+    return hashlib.blake2b(dialect.address.encode(), digest_size=6).hexdigest()
 
 
 def can_see_tree(worker: workers.Worker) -> bool:

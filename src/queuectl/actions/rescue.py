@@ -5,7 +5,7 @@ from functools import partial
 
 from queuectl import clock
 from queuectl.actions.connect import working_settings
-from queuectl.actions.liveness import can_see_tree, has_rebooted, pulse
+from queuectl.actions.liveness import can_see_tree, has_rebooted, lock_of, pulse, store_mark
 from queuectl.actions.settle import settle
 from queuectl.model.attempt import Report
 from queuectl.model.lease import Silence, Watched
@@ -51,12 +51,13 @@ class Rescuer:
 
     def look(self, pardoned: "Collection[str]" = ()) -> list[str]:
         """Look once; return a note per job that was freed. Jobs of `pardoned` workers are handed back, not lost."""
-        now = clock.boot_s()
+        began = clock.boot_s()
         living, orphans, settings = self._database.read(self._read)
-        dead, silent = self._give_up(living, now)
+        now = clock.boot_s()
+        dead, silent = self._give_up(living, began, now)
         if dead:
             orphans = self._database.read(claims.orphans)
-        ready = self._ready(orphans, silent, now, settings.lock_lease_seconds)
+        ready = self._ready(orphans, silent, began, settings.lock_lease_seconds)
         freed, notes = self._free(ready, settings, pardoned) if ready else (set(), [])
         held = {orphan.claim.job.worker_id for orphan in orphans if orphan.claim.mark not in freed}
         owners = [worker for orphan in ready if (worker := orphan.worker)]
@@ -71,20 +72,23 @@ class Rescuer:
     def _read(self, tx: "Tx") -> "tuple[list[Worker], list[Orphan], Settings]":
         return workers.live(tx), claims.orphans(tx), working_settings(tx, self._environ)
 
-    def _give_up(self, living: "Sequence[Worker]", now: float) -> "tuple[list[Worker], Collection[object]]":
+    def _give_up(
+        self, living: "Sequence[Worker]", began: float, ended: float
+    ) -> "tuple[list[Worker], Collection[object]]":
         """Close the rows of the dead; return them, and the ids of those judged by their silence alone."""
         dialect = self._database.dialect
         pulses = {worker.id: pulse(worker, dialect) for worker in living}
         unseen = [worker for worker in living if pulses[worker.id] is Pulse.OUT_OF_SIGHT and not dialect.is_local]
         silent = self._beats.look(
-            now,
+            began,
+            ended,
             [Watched(key=worker.id, token=worker.beats, lease_s=worker.lease_ms / 1000) for worker in unseen],
         )
         dead = [worker for worker in living if pulses[worker.id] is Pulse.DEAD or worker.id in silent]
         return [worker for worker in dead if self._database.write(partial(_give_up, worker))], silent
 
     def _ready(
-        self, orphans: "Sequence[Orphan]", silent: "Collection[object]", now: float, lease_s: float
+        self, orphans: "Sequence[Orphan]", silent: "Collection[object]", began: float, lease_s: float
     ) -> "list[Orphan]":
         """Return what may be freed now: nothing of it is left, or it can be ended here, or the lease is over."""
         dialect = self._database.dialect
@@ -93,7 +97,7 @@ class Rescuer:
             Watched(key=key, token=0, lease_s=orphan.worker.lease_ms / 1000 if orphan.worker else lease_s)
             for orphan, key in zip(orphans, keys, strict=True)
         ]
-        waited = self._orphans.look(now, watched)
+        waited = self._orphans.look(began, clock.boot_s(), watched)
 
         def is_ready(orphan: "Orphan") -> bool:
             worker = orphan.worker
@@ -107,9 +111,9 @@ class Rescuer:
         self, ready: "Sequence[Orphan]", settings: "Settings", pardoned: "Collection[str]"
     ) -> tuple[set[str], list[str]]:
         """End what is left of the commands and settle their runs; return the marks of those freed, and notes."""
-        here = [orphan for orphan in ready if orphan.worker and can_see_tree(orphan.worker)]
+        here = [orphan for orphan in ready if orphan.worker is None or can_see_tree(orphan.worker)]
         # What was stuck a moment ago is not waited for again: this process has others to look after.
-        stuck = process.end_left(_left_of(here), STUCK_S if self._stuck else process.KILL_S) if here else {}
+        stuck = process.end_left(self._left_of(here), STUCK_S if self._stuck else process.KILL_S) if here else {}
         notes = self._note_stuck(ready, stuck)
         freed = [orphan for orphan in ready if orphan.claim.mark not in stuck]
         reports = [(orphan, self._report(orphan, settings, pardoned)) for orphan in freed]
@@ -133,7 +137,9 @@ class Rescuer:
         """Return the report of a run that nobody saw end: its outcome, and what it had printed into its file."""
         job = orphan.claim.job
         outcome = Outcome.lapsed() if job.worker_id in pardoned else Outcome.lost()
-        home = self._home if orphan.worker is None else home_of(orphan.worker.lock_path)
+        home = self._home_of(orphan.worker)
+        if home is None:
+            return Report(outcome=outcome)
         remove_file(script_path(home, job.seq, job.run))
         kept = salvage(log_path(home, job.seq, job.run), settings.output_tail_bytes)
         if kept is None or kept.file is None:
@@ -141,13 +147,39 @@ class Rescuer:
         name = os.path.relpath(kept.file, home.logs)
         return Report(outcome=outcome, output_bytes=kept.total_bytes, output_file=name, output_tail=kept.tail)
 
+    def _home_of(self, worker: "Worker | None") -> "Home | None":
+        """Return where a worker kept its files, if that is on this host: several homes may share a PostgreSQL."""
+        if worker is None:
+            return self._home
+        if not self._database.dialect.is_local and worker.host != host.host_name():
+            return None
+        return home_of(lock_of(worker, self._database.dialect))
+
+    def _left_of(self, orphans: "Sequence[Orphan]") -> list[process.Left]:
+        """Return what is known of commands: their marks, and what their worker noted beside its lock."""
+        paths = {
+            orphan.worker.id: lock_of(orphan.worker, self._database.dialect) for orphan in orphans if orphan.worker
+        }
+        notes = {worker_id: read_note(path) for worker_id, path in paths.items()}
+        found = []
+        for orphan in orphans:
+            job = orphan.claim.job
+            note = notes.get(str(job.worker_id))
+            left = process.Left(mark=orphan.claim.mark)
+            for leader in note.leaders if note else ():
+                if note and (leader.seq, leader.run) == (job.seq, job.run):
+                    left = left.replace(leader=leader.pid, started=leader.since, seen_at=note.seen_at)
+            found.append(left)
+        return found
+
     def _tidy(self, gone: "Sequence[Worker]", held: "Collection[str | None]", now: float) -> None:
         """Remove the locks of dead workers, once nothing they noted is needed; now and then also those left over."""
         for worker in gone:
-            remove_file(worker.lock_path)
+            remove_file(lock_of(worker, self._database.dialect))
         if self._tidied_at is None or now - self._tidied_at >= TIDY_EVERY_S:
             self._tidied_at = now
-            remove_left_locks(self._home, lambda worker_id: worker_id in held or self._is_live(worker_id))
+            store = store_mark(self._database.dialect)
+            remove_left_locks(self._home, store, lambda worker_id: worker_id in held or self._is_live(worker_id))
 
     def _is_live(self, worker_id: str) -> bool:
         row = self._database.read(lambda tx: workers.get(tx, worker_id))
@@ -159,22 +191,6 @@ def is_of_past_boot(worker: "Worker", dialect: "Dialect") -> bool:
     if not has_rebooted(worker, dialect):
         return False
     return dialect.is_local or pulse(worker, dialect) is Pulse.DEAD
-
-
-def _left_of(orphans: "Sequence[Orphan]") -> list[process.Left]:
-    """Return what is known of commands: their marks, and what their worker noted beside its lock."""
-    paths = {orphan.worker.lock_path for orphan in orphans if orphan.worker}
-    notes = {path: read_note(path) for path in paths}
-    found = []
-    for orphan in orphans:
-        job = orphan.claim.job
-        note = notes[orphan.worker.lock_path] if orphan.worker else None
-        left = process.Left(mark=orphan.claim.mark)
-        for leader in note.leaders if note else ():
-            if note and (leader.seq, leader.run) == (job.seq, job.run):
-                left = left.replace(leader=leader.pid, started=leader.since, seen_at=note.seen_at)
-        found.append(left)
-    return found
 
 
 def _give_up(worker: "Worker", tx: "Tx") -> bool:

@@ -4,11 +4,13 @@ import os
 import sys
 import time
 
+from queuectl import clock
 from queuectl.actions import control
 from queuectl.cli.parser import STANDS, add_verbs
 from queuectl.cli.store import is_living, open_store, target_of, who
 from queuectl.cli.text import age, note, print_json, table
 from queuectl.errors import BadInput, WaitTimedOut
+from queuectl.model.lease import Silence, Watched
 from queuectl.model.shapes import time_shape
 from queuectl.model.spec import check_name
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from queuectl.cli.parser import Args, Parser
+    from queuectl.runtime.log import Log
     from queuectl.runtime.supervisor import Plan, Started
     from queuectl.store.database import Database, Tx
     from queuectl.store.dialect import Dialect
@@ -97,9 +100,11 @@ def run_start(args: "Args") -> int:
     if target.sqlite_path is not None:
         target.home.make()
         target.home.refuse_network_disk()
+    from queuectl.runtime.log import Log
     from queuectl.runtime.supervisor import Plan, persistently, start_detached
 
-    default_slots = persistently(lambda: _default_slots(args))  # also with -j: bad settings are refused here
+    log = Log("supervisor", form=args.log_format, file=None)
+    default_slots = persistently(lambda: _default_slots(args), log)  # also with -j: bad settings are refused here
     slots = slots or default_slots
 
     plan = Plan(
@@ -111,7 +116,7 @@ def run_start(args: "Args") -> int:
         log_to_file=args.detach,
     )
     if not args.detach:
-        return _stay(args, plan)
+        return _stay(args, plan, log)
     words = start_detached(target, plan)
     if args.json:
         print_json(words)
@@ -251,9 +256,8 @@ def _state(worker: "Worker", dialect: "Dialect") -> str:
     return worker.state
 
 
-def _stay(args: "Args", plan: "Plan") -> int:
+def _stay(args: "Args", plan: "Plan", log: "Log") -> int:
     """Run the supervisor in this process."""
-    from queuectl.runtime.log import Log
     from queuectl.runtime.supervisor import Supervisor, persistently
 
     def ready(started: "list[Started]") -> None:
@@ -266,8 +270,7 @@ def _stay(args: "Args", plan: "Plan") -> int:
                 f"{counted(len(started), 'worker')} running in the foreground; Ctrl-C stops when the jobs end",
             )
 
-    log = Log("supervisor", form=plan.log_form, file=None)
-    supervisor = persistently(lambda: Supervisor(target_of(args), plan, log, ready))
+    supervisor = persistently(lambda: Supervisor(target_of(args), plan, log, ready), log)
     supervisor.run()
     return 1 if supervisor.has_failed else 0
 
@@ -285,8 +288,13 @@ def _living(database: "Database") -> "list[Worker]":
 def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float | None) -> "list[Worker]":
     """Wait until those told have ended; return the workers that have not within the time."""
     begun = said = time.monotonic()
+    silence = Silence()
     while True:
-        remaining = [worker for worker in _living(database) if worker.id in told]
+        looked = clock.boot_s()
+        living = [worker for worker in _living(database) if worker.id in told]
+        # One on a host that is gone will never end; those who could give it up may have been told to stop, too.
+        silent = silence.look(looked, clock.boot_s(), [_watched(worker) for worker in living])
+        remaining = [worker for worker in living if worker.id not in silent]
         now = time.monotonic()
         if not remaining or (timeout_s is not None and now - begun >= timeout_s):
             return [worker for worker in remaining if worker.kind == workers.WORKER]
@@ -296,6 +304,10 @@ def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float 
             running = [job for worker in remaining for job in held.get(worker.id, [])]
             note(f"waiting for jobs {' '.join(running[:10]) or '-'} to end; stop them with: queuectl worker stop --now")
         time.sleep(POLL_S)
+
+
+def _watched(worker: "Worker") -> Watched:
+    return Watched(key=worker.id, token=worker.beats, lease_s=worker.lease_ms / 1000)
 
 
 def _wait_for_return(
@@ -309,9 +321,12 @@ def _wait_for_return(
     left_s = RETURN_SECONDS if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - begun))
     until = time.monotonic() + left_s
     while not remaining:
-        fresh = [worker for worker in _living(database) if worker.id not in ids]
-        back = {worker.id for worker in fresh if (worker.host, worker.pid) in places}
-        if len(back) == len(places) and sum(w.supervisor_id in back and w.beats > 0 for w in fresh) >= count:
+        rows = database.read(lambda tx: workers.newest(tx, ALL_LIMIT + 2 * len(ids)))
+        fresh = [worker for worker in rows if worker.id not in ids]
+        back = {worker.id for worker in fresh if (worker.host, worker.pid) in places and worker.kind != workers.WORKER}
+        # One that was to stay until idle may have found nothing to do, and left again.
+        at_work = sum(w.supervisor_id in back and (w.beats > 0 or w.state != workers.LIVE) for w in fresh)
+        if len(back) >= len(places) and at_work >= count:
             return
         if time.monotonic() >= until:
             break

@@ -61,17 +61,21 @@ class Silence:
         self._seen: dict[Hashable, tuple[int, float]] = {}
         self._looked_at: float | None = None
 
-    def look(self, now: float, watched: "Iterable[Watched]") -> "set[Hashable]":
-        """Take in what is there now, all of it; return the keys whose token has not changed for their lease."""
-        gap = 0.0 if self._looked_at is None else now - self._looked_at
-        self._looked_at = now
+    def look(self, began: float, ended: float, watched: "Iterable[Watched]") -> "set[Hashable]":
+        """Take in what was found, all of it, in a look that began and ended at these times.
+
+        Returns the keys whose token has not changed for their lease. A token counts as seen when the look had ended,
+        and as unchanged up to when it began: however long the look itself took, nobody is wronged.
+        """
+        gap = 0.0 if self._looked_at is None else ended - self._looked_at
+        self._looked_at = ended
         before, self._seen = self._seen, {}
         over: set[Hashable] = set()
         for one in watched:
-            token, since = before.get(one.key, (one.token, now))
+            token, since = before.get(one.key, (one.token, ended))
             if token != one.token or gap > max(LEAST_GAP_S, one.lease_s / 3):
-                since = now
+                since = ended
             self._seen[one.key] = (one.token, since)
-            if now - since >= one.lease_s:
+            if began - since >= one.lease_s:
                 over.add(one.key)
         return over

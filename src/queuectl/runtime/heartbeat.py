@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from queuectl.actions.connect import Target
     from queuectl.runtime.identity import Identity
     from queuectl.runtime.loop import Loop
-    from queuectl.store.database import Tx
+    from queuectl.store.database import Database, Tx
 
 HUNG_AFTER_S = 30.0
 RETRY_S = 1.0
@@ -33,10 +33,10 @@ class Heartbeat:
         self.is_given_up = False
         self.has_lapsed = False
         self.trouble: str | None = None
-        self.renewed_at = clock.boot_s()
+        self.renewed_at = identity.registered_at
         self.is_renewed = True
         self.lease_s = lease_s
-        self.wanted_lease_s = lease_s
+        self._wanted_lease_s = lease_s
         self._is_leased = target.sqlite_path is None
         self._target = target
         self._identity = identity
@@ -48,6 +48,10 @@ class Heartbeat:
     def start(self) -> None:
         """Begin to beat, at once."""
         self._thread.start()
+
+    def follow(self, interval_s: float, lease_s: float) -> None:
+        """Beat so often, and state such a lease, from the next beat on."""
+        self._interval_s, self._wanted_lease_s = interval_s, lease_s
 
     def resume(self) -> None:
         """Beat again after a lapse, now that no command runs any more; `is_renewed` tells when one has arrived."""
@@ -70,18 +74,29 @@ class Heartbeat:
                 if self._is_leased and begun - self.renewed_at >= self.lease_s:
                     self.has_lapsed = True
                 if not self.has_lapsed and time.monotonic() - self._loop.turned_at < HUNG_AFTER_S:
-                    lease_s = self.wanted_lease_s
-                    self.is_given_up = not database.write(partial(self._beat, lease_s))
-                    self.renewed_at, self.is_renewed, self.lease_s = begun, True, lease_s
-                    self._identity.lock.note_life(begun, lease_s)
+                    self._renew(database, begun)
                 self.trouble = None
             except QueuectlError as error:
                 self.trouble = error.message
+                pause_s = min(pause_s, RETRY_S)
+            except Exception as error:  # noqa: BLE001 - without this thread nobody would know that we live
+                self.trouble = repr(error)
                 pause_s = min(pause_s, RETRY_S)
             if self.is_given_up or self._stopped.wait(pause_s):
                 break
         if database is not None:
             database.close()
+
+    def _renew(self, database: "Database", begun: float) -> None:
+        lease_s = self._wanted_lease_s
+        # A shorter lease counts before it is written: it may be, though the answer is lost.
+        self.lease_s = min(self.lease_s, lease_s)
+        self._identity.lock.note_life(self.renewed_at, self.lease_s)
+        if not database.write(partial(self._beat, lease_s)):
+            self.is_given_up = True
+            return
+        self.renewed_at, self.is_renewed, self.lease_s = begun, True, lease_s
+        self._identity.lock.note_life(begun, lease_s)
 
     def _beat(self, lease_s: float, tx: "Tx") -> bool:
         return workers.beat(tx, self._identity.id, round(lease_s * 1000))

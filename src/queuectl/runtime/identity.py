@@ -4,7 +4,8 @@ import json
 import os
 import secrets
 
-from queuectl import __version__
+from queuectl import __version__, clock
+from queuectl.actions.liveness import store_mark
 from queuectl.store import workers
 from queuectl.system import host
 from queuectl.system.liveness import LifeLock
@@ -40,7 +41,9 @@ class Identity:
         self.id = worker_id
         self.host = host.host_name()
         self._database = database
-        self.lock = LifeLock(home, worker_id)
+        self.lock = LifeLock(home, worker_id, store_mark(database.dialect))
+        self.registered_at = clock.boot_s()
+        self.lock.note_life(self.registered_at, lease_s)
         row = workers.Worker(
             id=worker_id,
             kind=kind,
@@ -61,7 +64,11 @@ class Identity:
             ended_at=None,
             lease_ms=round(lease_s * 1000),
         )
-        database.write(lambda tx: workers.insert(tx, row))
+        try:
+            database.write(lambda tx: workers.insert(tx, row))
+        except BaseException:
+            self.lock.release()
+            raise
 
     def end(self) -> None:
         """Close the row, then let go of the lock."""

@@ -5,9 +5,9 @@ import os
 import sys
 import time
 
-from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
+from queuectl.actions.connect import Target, connect, locate, point_at, working_settings
 from queuectl.actions.rescue import Rescuer
-from queuectl.errors import QueuectlError, StoreError
+from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.units import counted
 from queuectl.model.value import Value
 from queuectl.runtime.bell import make_bell
@@ -105,6 +105,7 @@ class Supervisor:
             self._turn()
         self._say_ready()
         self._end()
+        self._on_signals(signals.read())  # one that came meanwhile means to end
         if self._is_restarting:
             self._log.info("restart", "starting over")
             process.start_over()
@@ -122,7 +123,7 @@ class Supervisor:
         self._database.close()
 
     def _register(self) -> tuple[Identity, Heartbeat]:
-        settings = self._database.read(lambda tx: settings_of(tx, os.environ))
+        settings = self._database.read(lambda tx: working_settings(tx, os.environ))
         identity = Identity(
             self._database,
             self._target.home,
@@ -145,6 +146,9 @@ class Supervisor:
             self._bell.attend()
         except QueuectlError as error:
             self._log.trouble(error.message)
+            self._next_upkeep = now + UPKEEP_EVERY_S
+        except OSError as error:
+            self._log.trouble(f"cannot look after the workers: {error}")
             self._next_upkeep = now + UPKEEP_EVERY_S
         for due in [due for due in self._owed if due <= now]:
             self._owed.remove(due)
@@ -200,10 +204,17 @@ class Supervisor:
         control_end, control = os.pipe2(os.O_CLOEXEC)
         # A detached one logs to the file; our own output is the pipe to whoever waits for us to be ready.
         output = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC) if self._plan.log_to_file else None
-        pid = process.start_own(argv, env, stdin=control_end, output=output, detached=False)
-        for fd in (control_end, output):
-            if fd is not None:
-                os.close(fd)
+        try:
+            pid = process.start_own(argv, env, stdin=control_end, output=output, detached=False)
+        except OSError as error:
+            self._log.warning("starved", f"cannot start a worker: {error}; trying again")
+            self._owed.append(time.monotonic() + MAX_PAUSE_S / 10)
+            os.close(control)
+            return
+        finally:
+            for fd in (control_end, output):
+                if fd is not None:
+                    os.close(fd)
         started = Started(
             worker_id=worker_id, pid=pid, pidfd=os.pidfd_open(pid), control=control, since=time.monotonic()
         )
@@ -275,15 +286,19 @@ class Supervisor:
             pass  # it just ended
 
 
-def persistently(work: "Callable[[], Result]") -> "Result":
-    """Do what needs the store; one that started over does not give up where it would not have while it ran."""
+def persistently(work: "Callable[[], Result]", log: Log) -> "Result":
+    """Do what needs the store; one that started over waits for it as it would have while it ran."""
     while True:
         try:
-            return work()
-        except StoreError:
+            result = work()
+        except (StoreUnreachable, StoreBusy, StoreFull) as error:
             if RESTARTED_VARIABLE not in os.environ:
                 raise
+            log.trouble(error.message)
             time.sleep(UPKEEP_EVERY_S)
+        else:
+            log.trouble_over()
+            return result
 
 
 def clean_env(target: Target) -> dict[str, str]:
@@ -369,7 +384,7 @@ def main() -> None:
 
     try:
         log = Log("supervisor", form=plan.log_form, file=LogFile(target.home.worker_log))
-        supervisor = persistently(lambda: Supervisor(target, plan, log, ready))
+        supervisor = persistently(lambda: Supervisor(target, plan, log, ready), log)
         with log.crashes():
             supervisor.run()
     except QueuectlError as error:

@@ -11,7 +11,7 @@ from queuectl import clock
 from queuectl.model.lease import Lease
 from queuectl.model.value import Value
 from queuectl.system import process
-from queuectl.system.liveness import LifeNote, read_note
+from queuectl.system.liveness import read_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Warden:
 
     def look(self) -> float:
         """Look at all wards once; return how long the next look can wait."""
-        pause_s = LOOK_EVERY_S
+        pause_s, due = LOOK_EVERY_S, []
         for ward in self._wards():
             note = read_note(ward.lock_path)
             if not note.seen_at or ward.worker_id in self.ended:
@@ -63,25 +63,26 @@ class Warden:
             if left > 0:
                 pause_s = max(LOOK_CLOSELY_S, min(pause_s, left))
             elif note.leaders or process.is_stopped(ward.pid):
-                self._end(ward, note)
+                due.append(ward)
+        if due:
+            self._end(due)
         return pause_s
 
-    def _end(self, ward: Ward, note: LifeNote) -> None:
-        self.ended.add(ward.worker_id)
-        self._log.warning(
-            "hung", f"worker {ward.worker_id[:6]} (pid {ward.pid}) does not renew its lease; ending it and its commands"
-        )
-        process.kill([ward.pid])  # first: it must not start another command meanwhile
-        left = [
-            process.Left(
-                mark=f"{ward.worker_id}:{leader.seq}:{leader.run}",
-                leader=leader.pid,
-                started=leader.since,
-                seen_at=note.seen_at,
-            )
-            for leader in note.leaders
-        ]
+    def _end(self, wards: "Sequence[Ward]") -> None:
+        """End workers, and then their commands: only now can none of them start another."""
+        self.ended.update(ward.worker_id for ward in wards)
+        process.kill([ward.pid for ward in wards])
+        left = []
+        for ward in wards:
+            note = read_note(ward.lock_path)
+            left.append(process.Left(mark=f"{ward.worker_id}:"))
+            for leader in note.leaders:
+                mark = f"{ward.worker_id}:{leader.seq}:{leader.run}"
+                left.append(process.Left(mark=mark, leader=leader.pid, started=leader.since, seen_at=note.seen_at))
         process.end_left(left)
+        for ward in wards:
+            what = f"worker {ward.worker_id[:6]} (pid {ward.pid})"
+            self._log.warning("hung", f"{what} did not renew its lease; it and its commands were ended")
 
     def _run(self) -> None:
         while not self._stopped.wait(self.look()):

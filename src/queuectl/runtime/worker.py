@@ -139,6 +139,7 @@ class Worker:
         if self._is_lapsing():
             self._leave_off()
             return
+        self._is_leaving_off = False
         if self._order and not (self._running or self._ended) and self._is_free_to_leave():
             self._is_over = True
             return
@@ -161,8 +162,8 @@ class Worker:
             return
         self._log.trouble_over()
         self._bell.attend()
-        if not self._is_looking and not self._ended:
-            self._poll(self._wake_at())
+        # With something to settle at once, the loop still turns: commands, output and orders do not wait for it.
+        self._poll(now if self._is_looking or self._ended else self._wake_at())
 
     def _poll(self, until: float) -> None:
         until = min(until, self._drain_until)
@@ -266,7 +267,7 @@ class Worker:
         return max(0, self._options.slots - len(self._running))
 
     def _start(self, claim: "Claim") -> None:
-        if self._is_lapsing():  # frozen since the claim: by now the job may be another's
+        if self._is_lapsing() or not self._heartbeat.is_renewed:  # frozen since the claim: it may be another's by now
             self._ended.append((claim, Report(outcome=Outcome.lapsed())))
             return
         runner = Runner(claim, self._target.home, self._settings, self._base_env, self._devnull, self._loop)
@@ -414,7 +415,8 @@ class Worker:
             self._settings = self._load_settings()
         except BadInput as error:
             self._log.warning("settings", f"the settings do not fit this worker's environment: {error.message}")
-        self._heartbeat.wanted_lease_s = self._settings.lock_lease_seconds
+        settings = self._settings
+        self._heartbeat.follow(settings.worker_heartbeat_interval, settings.lock_lease_seconds)
 
     def _say(self, step: Step) -> None:
         reports = {claim.job.seq: (claim, report) for claim, report in self._ended}

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queuectl.store.database import Tx
-    from queuectl.store.dialect import Row
+    from queuectl.store.dialect import Row, SqlValue
 
 ALONE_FROM_LOSSES = MAX_LOSSES - 1
+ALONE_PATIENCE_MS = 30_000
 LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT
 
 # The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
@@ -25,7 +26,7 @@ LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT
 _HEAD = f"""
     SELECT {COLUMNS}
       FROM jobs
-     WHERE state = 'pending' AND lane_id = :lane_id
+     WHERE state = 'pending' AND lane_id = :lane_id AND losses < :most_losses
      ORDER BY priority DESC, seq
      LIMIT :wanted
 """
@@ -41,28 +42,26 @@ def claim(
 ) -> list[Claim]:
     """Take up to `wanted` ready jobs of the served queues: higher priority first, then first in, first out.
 
-    The caller has checked in the same transaction that the worker's own row is live. A job that has lost its worker
-    so often that one more loss buries it is taken alone, by a worker that runs nothing else (`is_idle`): if it is what
-    kills workers, nobody dies with it. A worker that is not idle takes nothing when such a job is next, and so becomes.
+    The caller has checked in the same transaction that the worker's own row is live. `is_idle` says that the worker
+    runs nothing else, and so may take a job that must run alone.
     """
     lanes = queues.open_lanes(tx, served)
     taken: list[Job] = []
     shares = {lanes[0]: wanted} if len(lanes) == 1 else _shares(tx, lanes, wanted)
     while shares and len(taken) < wanted:
-        fit, alone = _fitting([_heads_of(tx, lane, share) for lane, share in shares.items()])
-        if alone is not None:
-            taken += _start(tx, [alone], worker_id) if is_idle and not taken else []
-            break
-        taken += _start(tx, fit, worker_id)
-        if not fit or len(lanes) == 1:
-            break  # others hold what was seen; they run it or give it up with a wake
+        heads = _heads_of(tx, shares)
+        if any(map(_runs_alone, heads)):
+            heads = _beside(tx, worker_id, shares, heads, is_idle=is_idle and not taken)
+        taken += _start(tx, heads, worker_id)
+        if not heads or len(lanes) == 1 or _runs_alone(heads[0]):
+            break  # what others hold is theirs: they run it, or give it up with a wake
         shares = _shares(tx, lanes, wanted - len(taken)) if len(taken) < wanted else {}
     return [Claim(job=job) for job in sorted(taken, key=lambda job: (-job.priority, job.seq))]
 
 
 def runs_alone(claim: Claim) -> bool:
     """Whether a worker that holds this takes nothing beside it."""
-    return claim.job.losses >= ALONE_FROM_LOSSES
+    return _runs_alone(claim.job)
 
 
 def held_by(tx: "Tx", worker_id: str) -> list[Claim]:
@@ -117,9 +116,79 @@ def cancel_requests(tx: "Tx", worker_id: str) -> list[int]:
     return [int(row[0] or 0) for row in rows]
 
 
-def _heads_of(tx: "Tx", lane_id: int, wanted: int) -> list[Job]:
-    rows = tx.rows(f"{_HEAD} {tx.dialect.skip_locked}", {"lane_id": lane_id, "wanted": wanted})
-    return [Job.of_row(row) for row in rows]
+def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES) -> list[Job]:
+    """Return the next jobs of some lanes, so many of each, in the order in which they should run."""
+    heads: list[Job] = []
+    for lane_id, wanted in shares.items():
+        params = {"lane_id": lane_id, "wanted": wanted, "most_losses": most_losses}
+        heads += [Job.of_row(row) for row in tx.rows(f"{_HEAD} {tx.dialect.skip_locked}", params)]
+    return heads if len(shares) == 1 else sorted(heads, key=lambda job: (-job.priority, job.seq))
+
+
+def _runs_alone(job: Job) -> bool:
+    """One more loss buries the job: if it is what kills workers, nobody is to die with it."""
+    return job.losses >= ALONE_FROM_LOSSES
+
+
+def _beside(tx: "Tx", worker_id: str, shares: dict[int, int], heads: "Sequence[Job]", *, is_idle: bool) -> list[Job]:
+    """Return what to take when some of the next jobs must run alone.
+
+    An idle worker takes such a job when it is the very next, unless another runs on this host. All others pass it by;
+    but when it has waited long, one worker takes nothing more until it is idle.
+    """
+    first = heads[0]
+    if _runs_alone(first):
+        if is_idle and not _is_one_alone_here(tx, worker_id):
+            return [first]
+        if not is_idle and tx.now - first.updated_at >= ALONE_PATIENCE_MS and _is_first_of_its_kind(tx, worker_id):
+            return []
+    return _heads_of(tx, shares, ALONE_FROM_LOSSES)
+
+
+def _is_one_alone_here(tx: "Tx", worker_id: str) -> bool:
+    """Whether a job runs alone on the host of a worker; nobody else there can begin one before this transaction ends.
+
+    What takes down all workers of a host must not take down two such jobs at once.
+    """
+    here: dict[str, SqlValue] = {"worker_id": worker_id, "losses": ALONE_FROM_LOSSES}
+    tx.rows(
+        f"""
+        SELECT s.id
+          FROM workers s
+         WHERE s.kind = 'supervisor' AND s.state = 'live'
+           AND s.boot_id = (SELECT w.boot_id FROM workers w WHERE w.id = :worker_id)
+         ORDER BY s.id
+         LIMIT 1 {tx.dialect.for_update}
+        """,
+        here,
+    )
+    return bool(
+        tx.rows(
+            """
+            SELECT 1
+              FROM jobs j
+              JOIN workers w ON w.id = j.worker_id
+             WHERE j.state = 'processing' AND j.losses >= :losses
+               AND w.boot_id = (SELECT o.boot_id FROM workers o WHERE o.id = :worker_id)
+             LIMIT 1
+            """,
+            here,
+        )
+    )
+
+
+def _is_first_of_its_kind(tx: "Tx", worker_id: str) -> bool:
+    """Whether it is for this worker, of all that serve the same queues, to become idle."""
+    row = tx.row(
+        """
+        SELECT MIN(w.id)
+          FROM workers w
+          JOIN workers o ON o.id = :worker_id AND COALESCE(o.queues, '') = COALESCE(w.queues, '')
+         WHERE w.kind = 'worker' AND w.state = 'live'
+        """,
+        {"worker_id": worker_id},
+    )
+    return row is not None and row[0] == worker_id
 
 
 def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
@@ -128,19 +197,6 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
         tx.changed(_START_SQL.format(seqs=names), {**params, "worker_id": worker_id, "now": tx.now})
     changes = {"state": State.PROCESSING, "worker_id": worker_id, "started_at": tx.now, "updated_at": tx.now}
     return [job.replace(run=job.run + 1, **changes) for job in heads]
-
-
-def _fitting(lanes: "Sequence[Sequence[Job]]") -> tuple[list[Job], Job | None]:
-    """Return the heads up to the first that must run alone in each lane; and that one, where it is next in its lane."""
-    fit: list[Job] = []
-    for heads in lanes:
-        if heads and heads[0].losses >= ALONE_FROM_LOSSES:
-            return [], heads[0]
-        for job in heads:
-            if job.losses >= ALONE_FROM_LOSSES:
-                break
-            fit.append(job)
-    return fit, None
 
 
 def _shares(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> dict[int, int]:

@@ -101,7 +101,7 @@ class Database:
         try:
             tx = Tx(self.dialect, self.read_clock(self.dialect.begin(writing=writing)))
             result = work(tx)
-            self._commit()
+            self._commit(writing=writing)
         except BaseException:
             self.dialect.rollback()
             raise
@@ -111,12 +111,12 @@ class Database:
             self._sweep(tx.discarded)
         return result
 
-    def _commit(self) -> None:
+    def _commit(self, *, writing: bool) -> None:
         try:
             self.dialect.commit()
         except Exception as error:
             told = self.dialect.translate(error)
-            if self.dialect.is_local or not isinstance(told, StoreUnreachable):
+            if not writing or self.dialect.is_local or not isinstance(told, StoreUnreachable):
                 raise
             raise CommitInDoubt(
                 f"{told.message}; the answer to the last COMMIT is missing",

@@ -19,6 +19,10 @@ class Dialect(ABC):
     name: str
     is_local: bool
     """Whether all who use this store run on one machine, so that each can reach the locks of the others."""
+    address: str
+    """What tells this store from others, without a password."""
+    lock_folder = ""
+    """Where the locks of all who use a local store lie, as seen from here."""
     skip_locked: str
     """Ends a SELECT that takes rows for this transaction and passes by those another holds."""
     for_update: str

@@ -1,6 +1,7 @@
 """PostgreSQL through psycopg 3: the connection, parameters, NOTIFY and errors. The SQL of the queue is elsewhere."""
 
 import re
+from itertools import chain, islice
 
 import psycopg
 from psycopg import errors as pg_errors
@@ -25,7 +26,8 @@ SCHEMA = "queuectl"
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10.0
 ANSWER_SECONDS = 20.0
-SILENT_SECONDS = 10
+SILENT_SECONDS = 60
+HASTY_SILENT_SECONDS = 10
 # For processes that look after commands meanwhile; libpq takes no shorter time to connect.
 HASTY_CONNECT_SECONDS = 2
 HASTY_LOCK_SECONDS = 2.0
@@ -38,9 +40,9 @@ COPY_FROM_ROWS = 50
 _SESSION = f"""
     SET search_path = {SCHEMA};
     SET lock_timeout = '{{lock_seconds}}s';
-    SET idle_in_transaction_session_timeout = '{SILENT_SECONDS}s';
+    SET idle_in_transaction_session_timeout = '{{silent_seconds}}s';
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
-    SET tcp_user_timeout = '{SILENT_SECONDS}s'
+    SET tcp_user_timeout = '{{silent_seconds}}s'
 """
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 _BEGIN = "BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
@@ -80,7 +82,9 @@ class PostgresDialect(Dialect):
         self._usual_answer_seconds = ANSWER_SECONDS if is_patient else HASTY_ANSWER_SECONDS
         self._answer_seconds = self._usual_answer_seconds
         self._url = url
+        self.address = without_password(url)
         self._lock_seconds = LOCK_SECONDS if is_patient else HASTY_LOCK_SECONDS
+        self._silent_seconds = SILENT_SECONDS if is_patient else HASTY_SILENT_SECONDS
         self._connect_seconds = CONNECT_SECONDS if is_patient else HASTY_CONNECT_SECONDS
         self._texts: dict[str, str] = {}
         self._is_listening = False
@@ -121,16 +125,17 @@ class PostgresDialect(Dialect):
         return self.connection.execute(self._text(sql), params).rowcount
 
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
-        """Insert a few rows by INSERT, many by COPY."""
-        rows = list(rows)
+        """Insert a few rows by INSERT, many by COPY, as they come."""
+        rows = iter(rows)
+        first = list(islice(rows, COPY_FROM_ROWS))
         names = ", ".join(columns)
         with self.connection.cursor() as cursor:
-            if len(rows) < COPY_FROM_ROWS:
+            if len(first) < COPY_FROM_ROWS:
                 marks = ", ".join(["%s"] * len(columns))
-                cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+                cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", first)
                 return
             with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
-                for row in rows:
+                for row in chain(first, rows):
                     copy.write_row(row)
 
     def reserve_seqs(self, count: int) -> "Sequence[int]":
@@ -175,7 +180,10 @@ class PostgresDialect(Dialect):
             self._is_notified = self._is_notified or notify.pid != own_pid
 
         self.connection.add_notify_handler(heard)
-        self.connection.execute(f"LISTEN {CHANNEL}", prepare=False)
+        try:
+            self.connection.execute(f"LISTEN {CHANNEL}", prepare=False)
+        except psycopg.Error as error:
+            raise self.translate(error) or error from error
 
     def take_notified(self) -> bool:
         """Whether another connection notified since the last call, also while a statement ran here."""
@@ -239,7 +247,7 @@ class PostgresDialect(Dialect):
                 raise StoreUnreachable(
                     f"PostgreSQL {connection.info.server_version // 10000} is too old", hint="use 14 or newer"
                 )
-            connection.execute(_SESSION.format(lock_seconds=self._lock_seconds))
+            connection.execute(_SESSION.format(lock_seconds=self._lock_seconds, silent_seconds=self._silent_seconds))
         except psycopg.Error as error:
             if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
                 # The driver's own words are left out: they quote the URL, password and all.

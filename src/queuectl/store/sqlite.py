@@ -36,7 +36,7 @@ class SqliteDialect(Dialect):
     for_share = ""
 
     def __init__(self, path: str, *, is_durable: bool, busy_seconds: float = BUSY_SECONDS) -> None:
-        self.path = path
+        self.path = self.address = path
         self._busy_seconds = busy_seconds
         self._busy_until = 0.0
         try:

@@ -1,5 +1,6 @@
 """Home: the folder of one queue on this host, and what lies where in it."""
 
+import errno
 import fcntl
 import os
 
@@ -95,6 +96,9 @@ def sync_folder(path: str) -> None:
     fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that cannot sync a folder has nothing to sync
+            raise
     finally:
         os.close(fd)
 

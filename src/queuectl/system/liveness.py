@@ -42,14 +42,16 @@ class LifeNote(Value):
 
     seen_at: float
     lease_s: float
+    store: str
     leaders: tuple[Leader, ...]
 
 
 class LifeLock:
     """The lock one process holds from its start to its death, however it dies."""
 
-    def __init__(self, home: Home, worker_id: str) -> None:
+    def __init__(self, home: Home, worker_id: str, store: str = "") -> None:
         self.path = lock_path(home, worker_id)
+        self._store = store
         try:
             self._fd = self._make()
             while not os.path.exists(self.path):  # somebody who tidied up was quicker than our lock
@@ -70,7 +72,7 @@ class LifeLock:
 
     def note_life(self, now: float, lease_s: float) -> None:
         """Write down that this process lived, and renewed its lease, at a time on the boot-time clock."""
-        self._write(0, f"{now:.3f} {lease_s:.3f}")
+        self._write(0, f"{now:.3f} {lease_s:.3f} {self._store}")
 
     def note_start(self, leader: Leader) -> None:
         """Write down a command that was started."""
@@ -114,17 +116,17 @@ def read_note(path: str) -> LifeNote:
             lines = file.read().decode("ascii", "replace").splitlines()
     except OSError:
         lines = []
-    leaders, seen_at, lease_s = [], 0.0, 0.0
+    leaders, seen_at, lease_s, store = [], 0.0, 0.0, ""
     for number, line in enumerate(lines):
         words = line.replace("\0", " ").split()
         try:
-            if number == 0 and len(words) == 2:
-                seen_at, lease_s = float(words[0]), float(words[1])
+            if number == 0 and len(words) >= 2:
+                seen_at, lease_s, store = float(words[0]), float(words[1]), "".join(words[2:])
             elif len(words) == 4:
                 leaders.append(Leader(pid=int(words[0]), since=float(words[1]), seq=int(words[2]), run=int(words[3])))
         except ValueError:
             continue  # cut off half way by a full disk
-    return LifeNote(seen_at=seen_at, lease_s=lease_s, leaders=tuple(leaders))
+    return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders))
 
 
 def pulse_of(path: str, *, pid: int | None = None, has_rebooted: bool = False) -> Pulse:
@@ -150,10 +152,11 @@ def pulse_of(path: str, *, pid: int | None = None, has_rebooted: bool = False) -
     return Pulse.DEAD
 
 
-def remove_left_locks(home: Home, is_needed: "Callable[[str], bool]") -> None:
+def remove_left_locks(home: Home, store: str, is_needed: "Callable[[str], bool]") -> None:
     """Remove the locks of a home that nobody holds and nobody needs, such as of a process killed as it started.
 
-    Each is removed while it is held here, so that no other can be about to use it.
+    Each is removed while it is held here, so that no other can be about to use it. A home may serve several stores:
+    only locks that say they belong to this one are touched.
     """
     try:
         names = os.listdir(home.run)
@@ -170,7 +173,7 @@ def remove_left_locks(home: Home, is_needed: "Callable[[str], bool]") -> None:
             continue
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not is_needed(worker_id):
+            if read_note(path).store == store and not is_needed(worker_id):
                 remove_file(path)
         except OSError:
             pass  # its holder lives

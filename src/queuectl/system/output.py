@@ -180,11 +180,11 @@ class Output:
 
 def salvage(path: str, tail_bytes: int) -> Kept | None:
     """Put together what is left of the output of a run that nobody finished; None means no file."""
-    parts = sorted(_parts_of(path), key=lambda part: os.stat(part).st_mtime_ns)
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
+    parts = [part for _, part in sorted(_parts_of(path))]
     file = _Sink(path, fd, 0)
     total = file.measure()
     try:
@@ -202,13 +202,14 @@ def salvage(path: str, tail_bytes: int) -> Kept | None:
     return Kept(total_bytes=total, file=path, tail=tail)
 
 
-def _parts_of(path: str) -> list[str]:
+def _parts_of(path: str) -> list[tuple[int, str]]:
+    """Return the segments of an output with the time each was written last."""
     folder, name = os.path.split(path)
     try:
-        names = os.listdir(folder)
+        parts = [entry for entry in os.scandir(folder) if entry.name.startswith(f"{name}.part")]
+        return [(entry.stat().st_mtime_ns, entry.path) for entry in parts]
     except OSError:
-        return []
-    return [os.path.join(folder, each) for each in names if each.startswith(f"{name}.part")]
+        return []  # another supervisor joins them just now
 
 
 class _Sink:

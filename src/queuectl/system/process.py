@@ -26,6 +26,9 @@ _RESET_SIGNALS = [
     signal.SIGHUP,
     signal.SIGQUIT,
     signal.SIGXFSZ,
+    signal.SIGTSTP,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
 ]
 
 
@@ -151,6 +154,8 @@ class Processes:
 
     def _marked(self, mark: str) -> set[int]:
         wanted = f"{CLAIM_VARIABLE}={mark}".encode()
+        if mark.endswith(":"):
+            return {pid for pid in self.table if self._mark_of(pid).startswith(wanted)}
         return {pid for pid in self.table if self._mark_of(pid) == wanted}
 
     def _mark_of(self, pid: int) -> bytes:
@@ -178,6 +183,7 @@ class Processes:
 class Left(Value):
     """What is known of a command whose worker is gone: its mark, and its leader's pid if that was noted.
 
+    A mark that ends with a colon stands for all that begin with it, as all commands of one worker do.
     `started` and `seen_at` are moments on the boot-time clock at which that pid was surely the command's own.
     """
 

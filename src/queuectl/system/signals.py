@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# Ctrl-Z would stop supervisor and workers while their commands, in sessions of their own, go on unwatched.
+_PAUSE_SIGNALS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 class SignalPipe:
@@ -18,7 +20,7 @@ class SignalPipe:
         for number in numbers:
             if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup a hang-up stays ignored
                 signal.signal(number, lambda *_: None)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, no child could be waited for
+        _keep_going()
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
 
     def read(self) -> list[int]:
@@ -33,4 +35,10 @@ def leave_signals_to_supervisor() -> None:
     """Ignore what asks to stop: a worker obeys its supervisor alone, which such a signal reaches, too."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, children could not be waited for
+    _keep_going()
+
+
+def _keep_going() -> None:
+    for number in _PAUSE_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, no child could be waited for
