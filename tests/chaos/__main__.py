@@ -36,7 +36,8 @@ def main(words: list[str]) -> int:
 
 
 def _run(kind: str, seed: int, say: Say, args: argparse.Namespace) -> bool:
-    folder = Path(tempfile.mkdtemp(prefix="queuectl-chaos-"))
+    folder = Path(tempfile.mkdtemp(prefix="queuectl-chaos-") if args.folder is None else f"{args.folder}/{kind}")
+    folder.mkdir(parents=True, exist_ok=True)
     sweeper = Sweeper()
     is_well = False
     try:
@@ -52,7 +53,7 @@ def _run(kind: str, seed: int, say: Say, args: argparse.Namespace) -> bool:
         print(run.figures.as_json() if args.json else run.figures.as_text(), flush=True)
     finally:
         sweeper.sweep()
-        if is_well and not args.keep:
+        if is_well and args.folder is None:
             shutil.rmtree(folder)
         else:
             again = f"make chaos DATABASE={kind} SEED={seed} SECONDS={args.seconds:g}"
@@ -66,7 +67,7 @@ def _parsed(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="the same seed makes the same choices (default: by chance)")
     parser.add_argument("--database", choices=(*KINDS, "both"), default="both")
     parser.add_argument("--go-on", action="store_true", help="begin another round after a violation, too")
-    parser.add_argument("--keep", action="store_true", help="keep the files of a run in which all was well, too")
+    parser.add_argument("--folder", metavar="DIR", help="keep the files there: home, ledger, journal and logs")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, one line a database")
     return parser.parse_args(words)
 

@@ -1,10 +1,11 @@
 """The sweeper: a process that outlives a chaos run however it ends, and ends what the run left behind.
 
 It reads the folders to look after from its standard input, one a line. When that closes, because the run is over or was
-killed, every process tied to one of the folders is ended.
+killed, every process tied to one of the folders is ended, and folders that are of no use to anybody are removed.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tests.chaos.processes import users_of
 
 GENTLE_S = 3.0
 PATIENCE_S = 20.0
+END, REMOVE = "end", "remove"
 
 
 class Sweeper:
@@ -26,10 +28,12 @@ class Sweeper:
         )
 
     def watch(self, folder: str) -> None:
-        """Look after one more folder."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{folder}\n")
-        self._process.stdin.flush()
+        """End the processes of one more folder."""
+        self._say(END, folder)
+
+    def watch_and_remove(self, folder: str) -> None:
+        """End the processes of one more folder, and remove it then."""
+        self._say(REMOVE, folder)
 
     def sweep(self) -> None:
         """End what is left, and wait until it is gone."""
@@ -37,11 +41,23 @@ class Sweeper:
         self._process.stdin.close()
         self._process.wait()
 
+    def _say(self, verb: str, folder: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{verb} {folder}\n")
+        self._process.stdin.flush()
+
 
 def main() -> None:
     """Wait for the end of the run, then sweep."""
     run = os.getppid()
-    folders = [line.rstrip("\n") for line in sys.stdin]
+    wanted = [line.rstrip("\n").split(" ", 1) for line in sys.stdin]
+    _end_all([folder for _, folder in wanted], run)
+    for verb, folder in wanted:
+        if verb == REMOVE:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_all(folders: list[str], run: int) -> None:
     begun = time.monotonic()
     empty = 0
     while empty < 2 and time.monotonic() < begun + PATIENCE_S:

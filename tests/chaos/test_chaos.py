@@ -26,7 +26,7 @@ BUSY = 12
 def chaos(tmp_path: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """Start a run with all its files in a folder of the test."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.chaos", *words], cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)},
+        [sys.executable, "-m", "tests.chaos", "--folder", str(tmp_path), *words], cwd=ROOT,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as run:  # fmt: skip
         try:
@@ -65,14 +65,16 @@ def test_however_it_ends_no_process_is_left(number: signal.Signals, tmp_path: Pa
     assert isinstance(busy, list)
     wait_for(lambda: not any(is_running(pid) for pid in busy), f"{busy} to be gone")
     assert _processes(tmp_path) == []
+    wait_for(lambda: not os.path.exists(tmp_path / "postgres" / "server"), "the files of the server to be gone")
 
 
 def _busy(tmp_path: Path) -> list[int] | None:
     """Return the processes of a run once its server, its supervisors and some workers are there."""
     found = _processes(tmp_path)
-    return found if len(found) >= BUSY and any(tmp_path.glob("*chaos*/ledger")) else None
+    return found if len(found) >= BUSY else None
 
 
 def _processes(tmp_path: Path) -> list[int]:
-    folders = [folder for pattern in ("*chaos*/home", "*chaos*/locks", "*pg*") for folder in tmp_path.glob(pattern)]
-    return [pid for folder in folders for pid in users_of(str(folder))]
+    return [
+        pid for name in ("home", "locks", "server") for pid in users_of(os.path.realpath(tmp_path / "postgres" / name))
+    ]
