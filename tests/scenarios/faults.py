@@ -126,6 +126,7 @@ def read_only(folder: Path) -> Iterator[None]:
 def locked(database: str) -> Iterator[None]:
     """Hold the write lock of a SQLite database, as another program might."""
     connection = apsw.Connection(database)
+    connection.set_busy_timeout(10_000)  # a heartbeat may be at it
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
