@@ -14,6 +14,7 @@ from tests import postgres
 from tests.program import Cli, running_cli
 
 SERVER = postgres.Server()
+WAIT_FOR_LONG = {"test_chaos", "test_time", "test_outages", "test_disks", "test_rescue"}
 
 
 class Node(Protocol):
@@ -26,6 +27,20 @@ class Node(Protocol):
 def pytest_configure_node(node: Node) -> None:
     """Start the one PostgreSQL of a parallel run before its workers, and tell each where it is."""
     node.workerinput["postgres_server_url"] = _server_url()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let each worker of a parallel run begin with its share of the tests that wait for long, so that none ends it."""
+    handed_down: dict[str, int] = getattr(config, "workerinput", {})
+    workers = int(handed_down.get("workercount", 1))
+    patient = [item for item in items if item.path.stem in WAIT_FOR_LONG]
+    quick = [item for item in items if item.path.stem not in WAIT_FOR_LONG]
+    share = -(-len(quick) // workers)
+    items[:] = [
+        item
+        for number in range(workers)
+        for item in (*patient[number::workers], *quick[number * share : (number + 1) * share])
+    ]
 
 
 def pytest_unconfigure() -> None:
