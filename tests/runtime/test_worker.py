@@ -17,7 +17,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
 from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.runner import HAND_BACK
-from queuectl.runtime.worker import Worker, WorkerOptions
+from queuectl.runtime.worker import Worker, WorkerOptions, register
 from queuectl.store import attempts, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel
@@ -34,7 +34,7 @@ def worker(target: Target) -> "Iterator[Worker]":
         worker_id=secrets.token_hex(8), supervisor_id="s", queues=None, slots=1, until_idle=False, log_form=TEXT,
         log_to_file=False,
     )  # fmt: skip
-    worker = Worker(target, options, Log("worker", form=TEXT, file=None))
+    worker = Worker(target, options, Log("worker", form=TEXT, file=None), *register(target, options))
     yield worker
     worker._identity.end()
     worker._database.close()

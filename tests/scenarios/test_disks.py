@@ -23,7 +23,7 @@ from tests.scenarios.faults import (
     read_only,
     small_disk,
 )
-from tests.scenarios.working import on_sqlite, runs_of, seconds, workers_of
+from tests.scenarios.working import on_sqlite, runs_of, seconds, wait_for_workers, workers_of
 
 pytestmark = on_sqlite
 
@@ -58,6 +58,21 @@ def test_a_command_goes_on_while_another_program_holds_the_lock_and_is_settled_a
     assert [each["id"] for each in cli.json("list")] == [job_id]
     cli.wait_for_state(cli.enqueue("true"), "completed")
     assert "Traceback" not in last_words(supervisor)
+
+
+def test_a_worker_that_begins_while_the_database_is_locked_waits_for_it(cli: Cli, tmp_path: Path) -> None:
+    supervisor = cli.start("worker", "start")
+    (before,) = wait_for_workers(cli, 1)
+
+    with locked(cli.target.home.database):
+        os.kill(int(str(before["pid"])), signal.SIGKILL)
+        began = time.monotonic()
+        pass_the_time(began + 12)
+    job = cli.wait_for_state(cli.enqueue("true"), "completed")
+
+    assert len(runs_of(job)) == 1
+    said = last_words(supervisor)
+    assert said.count("died") == 1, said
 
 
 def test_a_full_disk_stops_no_command_and_loses_no_job(small_home: Path, cli: Cli, tmp_path: Path) -> None:

@@ -115,10 +115,14 @@ def _connect_sqlite(target: Target, path: str, *, is_durable: bool, is_patient: 
         target.home.refuse_network_disk()
         create_private(path)
     database, dialect = _open_sqlite(target, path, is_durable=is_durable, is_patient=is_patient)
-    if is_new or database.read(lambda tx: tx.dialect.schema_version()) != migrate.LATEST:
-        target.home.make()
-        with setup_lock(target.home):
-            migrate.set_up_sqlite(dialect, database)
+    try:
+        if is_new or database.read(lambda tx: tx.dialect.schema_version()) != migrate.LATEST:
+            target.home.make()
+            with setup_lock(target.home):
+                migrate.set_up_sqlite(dialect, database)
+    except BaseException:
+        database.close()  # one left open while the file is read-only would keep all others of this process so
+        raise
     return database
 
 

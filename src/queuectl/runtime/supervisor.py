@@ -77,7 +77,11 @@ class Supervisor:
         self._on_ready: Callable[[list[Started]], None] | None = on_ready
         self._loop = Loop()
         self._database = connect(target, is_patient=False)
-        self._identity, self._heartbeat = self._register()
+        try:
+            self._identity, self._heartbeat = self._register()
+        except BaseException:
+            self._database.close()
+            raise
         self._rescuer = Rescuer(self._database, target.home, os.environ)
         self._warden = Warden(self._wards, log)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import sys
 import time
 
@@ -9,7 +10,7 @@ from queuectl import clock
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
 from queuectl.actions.settle import Holder, Step, settle_and_claim
-from queuectl.errors import BadInput, QueuectlError, StoreError
+from queuectl.errors import BadInput, QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.attempt import Report
 from queuectl.model.lease import Lease
 from queuectl.model.states import State
@@ -35,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.model.job import Claim, Job
     from queuectl.settings import Settings
-    from queuectl.store.database import Tx
+    from queuectl.store.database import Database, Tx
 
 ORDERS_EVERY_S = 1.0
 SETTINGS_EVERY_S = 1.0
@@ -70,25 +71,18 @@ class WorkerOptions(Value):
 class Worker:
     """The main loop of one worker process."""
 
-    def __init__(self, target: Target, options: WorkerOptions, log: Log) -> None:
+    def __init__(
+        self, target: Target, options: WorkerOptions, log: Log, database: "Database", identity: Identity
+    ) -> None:
         self._target = target
         self._options = options
         self._log = log
         self._environ = dict(os.environ)
         self._loop = Loop()
-        self._database = connect(target, is_durable=False, is_patient=False)
+        self._database = database
         self._settings = self._load_settings()
         self._settings_at = self._compared_at = time.monotonic()
-        self._identity = Identity(
-            self._database,
-            target.home,
-            options.worker_id,
-            kind=workers.WORKER,
-            supervisor_id=options.supervisor_id,
-            queues=options.queues,
-            slots=options.slots,
-            lease_s=self._settings.lock_lease_seconds,
-        )
+        self._identity = identity
         self._holder = Holder(worker_id=self._identity.id, host=self._identity.host, queues=options.queues)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._heartbeat = Heartbeat(
@@ -456,6 +450,41 @@ def _slots_that_fit(wanted: int, log: Log) -> int:
     return slots
 
 
+def _begin(target: Target, options: WorkerOptions, log: Log) -> Worker | None:
+    """Return a worker that is registered, as soon as the store can be used; None means it was told to stop before."""
+    while True:
+        try:
+            database, identity = register(target, options)
+        except (StoreUnreachable, StoreBusy, StoreFull) as error:
+            log.trouble(error.message)
+        else:
+            log.trouble_over()
+            return Worker(target, options, log, database, identity)
+        told, _, _ = select.select([0], [], [], TROUBLE_PAUSE_S)
+        if told:
+            return None
+
+
+def register(target: Target, options: WorkerOptions) -> "tuple[Database, Identity]":
+    """Open the store and register as a worker; leaves nothing open when that fails."""
+    database = connect(target, is_durable=False, is_patient=False)
+    try:
+        settings = database.read(lambda tx: settings_of(tx, os.environ))
+        return database, Identity(
+            database,
+            target.home,
+            options.worker_id,
+            kind=workers.WORKER,
+            supervisor_id=options.supervisor_id,
+            queues=options.queues,
+            slots=options.slots,
+            lease_s=settings.lock_lease_seconds,
+        )
+    except BaseException:
+        database.close()
+        raise
+
+
 def main() -> None:
     """Run a worker as its supervisor asked, in the last argument."""
     fields = json.loads(sys.argv[-1])
@@ -469,7 +498,9 @@ def main() -> None:
     log = Log(f"worker {options.worker_id[:6]}", form=options.log_form, file=file)
     try:
         with log.crashes():
-            Worker(target, options.replace(slots=_slots_that_fit(options.slots, log)), log).run()
+            worker = _begin(target, options.replace(slots=_slots_that_fit(options.slots, log)), log)
+            if worker is not None:
+                worker.run()
     except QueuectlError as error:
         log.warning("gave_up", f"cannot go on: {error.message}")
         sys.exit(error.exit_code)
