@@ -107,8 +107,7 @@ def reference_page() -> str:
         "Set with `queuectl config set KEY VALUE`, names with `-` or `_`. An environment variable overrides what is "
         "stored. `default_max_tries` is accepted for `max_retries` plus one.",
         _table(("setting", "default", "environment", "meaning"), _settings()),
-        "\\* Kept for a later version: nothing obeys it yet, so nothing is removed by age and no worker is given up "
-        "for its silence.",
+        "\\* Kept for a later version: nothing obeys it yet, so nothing is removed by age.",
         "## States",
         _table(("state", "meaning"), ((f"`{state}`", MEANING[state]) for state in State)),
         "More in [states and moves](states.md).",

@@ -6,11 +6,14 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.program import QUOTED, Cli, lines_of, wait_for
+from queuectl.actions.connect import connect
+from queuectl.store import workers
+from tests.program import DEADLINE_S, QUOTED, Cli, lines_of, wait_for
 from tests.scenarios.processes import Guard
 from tests.scenarios.working import (
     another,
@@ -19,6 +22,7 @@ from tests.scenarios.working import (
     marked,
     on_sqlite,
     runs_of,
+    seconds,
     stays,
     tree_of,
     wait_for_workers,
@@ -460,3 +464,41 @@ def assert_all_closed(cli: Cli, count: int) -> None:
     rows = cli.json("worker", "list", "--all")
     assert [row["state"] for row in rows] == ["ended"] * count
     assert not [name for name in os.listdir(cli.target.home.run) if name not in ("wake", "setup.lock")]
+
+
+def test_a_worker_that_waited_for_its_job_leaves_as_soon_as_it_has_ended(cli: Cli, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    job_id = cli.enqueue(f"while [ ! -e '{go}' ]; do sleep 0.02; done")
+    process = cli.start("worker", "start")
+    cli.wait_for_state(job_id, "processing")
+    process.send_signal(signal.SIGTERM)
+    wait_for(lambda: workers_of(cli)[0]["stopping"] or None, "the mark of a stop in the list")
+
+    go.touch()
+    process.wait(timeout=DEADLINE_S)
+    (worker,) = [row for row in cli.json("worker", "list", "--all") if row["kind"] == "worker"]
+
+    assert worker["state"] == "ended"
+    assert ended_at(cli, worker) - seconds(cli.job(job_id)["finished_at"]) < 3
+
+
+def ended_at(cli: Cli, worker: dict[str, object]) -> float:
+    """Return when a worker closed its row, which only the store tells."""
+    with closing(connect(cli.target)) as database:
+        row = database.read(lambda tx: workers.get(tx, str(worker["id"])))
+    assert row is not None
+    assert row.ended_at is not None
+    return row.ended_at / 1000
+
+
+def test_a_stop_under_way_follows_the_setting_as_it_is_now(cli: Cli) -> None:
+    job_id = cli.enqueue("sleep 600")
+    process = cli.start("worker", "start")
+    cli.wait_for_state(job_id, "processing")
+    process.send_signal(signal.SIGTERM)
+
+    cli.ok("config", "set", "stop_timeout", "1s")
+    process.wait(timeout=DEADLINE_S)
+
+    job = cli.job(job_id)
+    assert (job["state"], job["attempts"], job["losses"]) == ("pending", 0, 0)

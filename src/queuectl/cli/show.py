@@ -7,10 +7,11 @@ import json
 
 from queuectl.cli.store import find_job, is_living, open_store
 from queuectl.cli.text import facts, print_json, safe, table, when
+from queuectl.model.job import Claim
 from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.states import WAITING_FOR_TIME, State
 from queuectl.model.units import local_text, rough_duration_text, rough_size_text
-from queuectl.store import attempts, queues, workers
+from queuectl.store import attempts, claims, queues, workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,8 +74,11 @@ def why_waiting(tx: "Tx", job: "Job") -> str | None:
         for worker in workers.live(tx)
         if worker.kind == workers.WORKER and (worker.queue_list is None or job.queue in worker.queue_list)
     ]
-    if not any(is_living(worker, tx.dialect) for worker in serving):
+    staying = [worker for worker in serving if is_living(worker, tx.dialect) and not worker.stop]
+    if not staying:
         return f"a worker: none is running for queue {job.queue}"
+    if claims.runs_alone(Claim(job=job)):
+        return f"an idle worker: it has lost {job.losses} workers, and runs alone now"
     return "a free worker"
 
 

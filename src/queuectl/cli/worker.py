@@ -152,7 +152,9 @@ def run_stop(args: "Args") -> int:
         note(f"{counted(len(remaining), 'worker')} told to stop; not waited for, since this is a job itself")
     elif remaining:
         names = ", ".join(f"{worker.id[:6]} (pid {worker.pid} on {worker.host})" for worker in remaining[:5])
-        hint = "they were told, and stop when their jobs end" + ("" if args.now else "; or: queuectl worker stop --now")
+        hint = "they were told, and stop when their jobs end; or: queuectl worker stop --now"
+        if args.now:
+            hint = "they were told; one that hangs can be ended with kill -9, and its jobs run again"
         raise WaitTimedOut(f"{counted(len(remaining), 'worker')} still alive: {names}", hint=hint)
     return 0
 
@@ -163,7 +165,8 @@ def run_restart(args: "Args") -> int:
     database = open_store(args)
     living = _living(database)
     before = [worker for worker in living if worker.kind == workers.SUPERVISOR]
-    count = sum(worker.supervisor_id in {one.id for one in before} for worker in living)
+    # One that is just starting over has no worker yet, and will have one at least.
+    count = max(len(before), sum(worker.supervisor_id in {one.id for one in before} for worker in living))
     if before:
         stop = workers.NOW if args.now else workers.DRAIN
         control.stop_workers(database, [worker.id for worker in living], stop=stop, who=who(), restart=True)
@@ -285,7 +288,9 @@ def _living(database: "Database") -> "list[Worker]":
     return [worker for worker in database.read(workers.live) if is_living(worker, database.dialect)]
 
 
-def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float | None) -> "list[Worker]":
+def _wait_for_end(
+    database: "Database", told: "Sequence[str]", timeout_s: float | None, verb: str = "stop"
+) -> "list[Worker]":
     """Wait until those told have ended; return the workers that have not within the time."""
     begun = said = time.monotonic()
     silence = Silence()
@@ -302,8 +307,15 @@ def _wait_for_end(database: "Database", told: "Sequence[str]", timeout_s: float 
             said = now
             held = database.read(workers.jobs_held)
             running = [job for worker in remaining for job in held.get(worker.id, [])]
-            note(f"waiting for jobs {' '.join(running[:10]) or '-'} to end; stop them with: queuectl worker stop --now")
+            note(_waiting_text(running, remaining, verb))
         time.sleep(POLL_S)
+
+
+def _waiting_text(running: "Sequence[str]", remaining: "Sequence[Worker]", verb: str) -> str:
+    if running and any(worker.stop != workers.NOW for worker in remaining):
+        return f"waiting for jobs {' '.join(running[:10])} to end; stop them with: queuectl worker {verb} --now"
+    names = " ".join(f"{worker.id[:6]} (pid {worker.pid} on {worker.host})" for worker in remaining[:5])
+    return f"waiting for {names} to leave; one that hangs can be ended with kill -9, and its jobs run again"
 
 
 def _watched(worker: "Worker") -> Watched:
@@ -316,14 +328,15 @@ def _wait_for_return(
     """Wait until those told have ended and their supervisors are back, each in its old process, with fresh workers."""
     begun = time.monotonic()
     ids = [worker.id for worker in told]
-    places = {(worker.host, worker.pid) for worker in supervisors}
-    remaining = _wait_for_end(database, ids, timeout_s)
+    places = {(worker.host, worker.pid): worker.started_at for worker in supervisors}
+    remaining = _wait_for_end(database, ids, timeout_s, "restart")
     left_s = RETURN_SECONDS if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - begun))
     until = time.monotonic() + left_s
     while not remaining:
         rows = database.read(lambda tx: workers.newest(tx, ALL_LIMIT + 2 * len(ids)))
         fresh = [worker for worker in rows if worker.id not in ids]
-        back = {worker.id for worker in fresh if (worker.host, worker.pid) in places and worker.kind != workers.WORKER}
+        supervisors = [worker for worker in fresh if worker.kind == workers.SUPERVISOR]
+        back = {one.id for one in supervisors if one.started_at > places.get((one.host, one.pid), one.started_at)}
         # One that was to stay until idle may have found nothing to do, and left again.
         at_work = sum(w.supervisor_id in back and (w.beats > 0 or w.state != workers.LIVE) for w in fresh)
         if len(back) >= len(places) and at_work >= count:

@@ -91,6 +91,7 @@ class Supervisor:
         self._stop = ""
         self._is_restarting = False
         self._was_signalled = False
+        self._must_mark = False
         self._next_upkeep = 0.0
         self._next_rescue = 0.0
         self.has_failed = False
@@ -166,6 +167,8 @@ class Supervisor:
             self._come_back()
         if self._heartbeat.has_lapsed:
             self._heartbeat.resume()  # it runs no commands itself; its workers see to their own
+        if self._must_mark:
+            self._mark_stop()
         orders = self._database.read(lambda tx: workers.get(tx, self._identity.id))
         if orders is not None and orders.stop:
             self._is_restarting = bool(orders.restart) and not self._was_signalled
@@ -176,6 +179,12 @@ class Supervisor:
             self._rescue()
         if self._target.sqlite_path is not None:
             _checkpoint(self._database.dialect, self._target.sqlite_path)  # type: ignore[arg-type]
+
+    def _mark_stop(self) -> None:
+        """Write a stop that came by a signal into the rows, so that others see who is about to leave."""
+        ids = [self._identity.id, *(worker.worker_id for worker in self._workers)]
+        self._database.write(lambda tx: workers.tell(tx, ids, self._stop))
+        self._must_mark = False
 
     def _come_back(self) -> None:
         """Given up for dead by another host: a row once given up is never renewed, so take a new one."""
@@ -274,6 +283,8 @@ class Supervisor:
             else:
                 self._log.info("stop", "stopping when the running jobs end; once more to stop at once")
             self._tell(workers.NOW if self._stop else workers.DRAIN)
+            self._must_mark = True
+            self._next_upkeep = 0.0
 
     def _tell(self, stop: str) -> None:
         if self._stop in (stop, workers.NOW):

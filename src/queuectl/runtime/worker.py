@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database, Tx
 
 ORDERS_EVERY_S = 1.0
-SETTINGS_EVERY_S = 1.0
+SETTINGS_EVERY_S = 0.1
 FROZEN_AFTER_S = 5.5  # longer than any turn of the loop takes
 THAW_S = 2.0
 UNTIL_IDLE_POLL_S = 0.05
@@ -102,7 +102,7 @@ class Worker:
         self._ended: list[tuple[Claim, Report]] = []
         self._is_looking = True
         self._order = ""
-        self._drain_until = float("inf")
+        self._drain_began: float | None = None
         self._failed_farewells = 0
         self._has_doubt = False
         self._next_look = 0.0
@@ -137,7 +137,7 @@ class Worker:
         if self._order and not (self._running or self._ended) and self._is_free_to_leave():
             self._is_over = True
             return
-        if now >= self._drain_until:
+        if now >= self._drain_until():
             self._log.warning("stop", f"still running after {self._settings.stop_timeout:g} s; handing back")
             self._obey(workers.NOW)
         if now < self._retry_at or not self._has_time_for_store():
@@ -156,11 +156,12 @@ class Worker:
             return
         self._log.trouble_over()
         self._bell.attend()
-        # With something to settle at once, the loop still turns: commands, output and orders do not wait for it.
-        self._poll(now if self._is_looking or self._ended else self._wake_at())
+        # With something to do at once, the loop still turns: commands, output and orders do not wait for it.
+        is_leaving = bool(self._order) and not self._running
+        self._poll(now if self._is_looking or self._ended or is_leaving else self._wake_at())
 
     def _poll(self, until: float) -> None:
-        until = min(until, self._drain_until)
+        until = min(until, self._drain_until())
         for runner in self._running:
             until = min(until, runner.next_tick())
         self._loop.turn(until)
@@ -230,7 +231,7 @@ class Worker:
         self._next_orders = now + ORDERS_EVERY_S
         if now - self._compared_at >= self._settings.worker_heartbeat_interval:
             self._compare(now)
-            self._refresh_settings(now)
+        self._refresh_settings(now)
 
         def read(tx: "Tx") -> tuple[str | None, list[int]]:
             return workers.orders(tx, self._identity.id), claims.cancel_requests(tx, self._identity.id)
@@ -276,13 +277,19 @@ class Worker:
             self._retry_at = time.monotonic() + STARVED_PAUSE_S
 
     def _obey(self, stop: str) -> None:
-        if not self._order and stop == workers.DRAIN and self._settings.stop_timeout:
-            self._drain_until = time.monotonic() + self._settings.stop_timeout
+        if not self._order:
+            self._drain_began = time.monotonic()
         if stop == workers.NOW:
-            self._drain_until = float("inf")
+            self._drain_began = None
             for runner in self._running:
                 runner.stop(HAND_BACK)
         self._order = stop if self._order != workers.NOW else self._order
+
+    def _drain_until(self) -> float:
+        """Return when a stop has waited long enough for running jobs, by the setting as it is now."""
+        if self._drain_began is None or not self._settings.stop_timeout:
+            return float("inf")
+        return self._drain_began + self._settings.stop_timeout
 
     @property
     def _lease(self) -> Lease | None:
