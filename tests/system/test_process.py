@@ -14,6 +14,7 @@ from queuectl import clock
 from queuectl.system.names import CLAIM_VARIABLE
 from queuectl.system.process import Left, Processes, end_left, is_over, kill, reap, signal_name, spawn
 from tests.program import pids_with, wait_for
+from tests.scenarios.faults import need_root
 
 
 class Started:
@@ -172,8 +173,7 @@ def test_another_process_that_has_the_number_of_a_leader_now_is_left_alone() -> 
 
 
 def test_what_cannot_be_ended_is_named() -> None:
-    if os.getuid() != 0:
-        pytest.skip("needs root, to look as another user")
+    need_root()  # to look as another user
     started = Started("exec sleep 600")
     now = clock.boot_s()
 
