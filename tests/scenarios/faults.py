@@ -69,7 +69,7 @@ def pass_the_time(until: float) -> None:
 def need_root() -> None:
     """Skip a test that only root can run; a run for everybody (CI) must not leave it out."""
     if os.geteuid() != 0:
-        (pytest.fail if "CI" in os.environ else pytest.skip)("only root may mount a file system")
+        (pytest.fail if "CI" in os.environ else pytest.skip)("only root may do what this test does")
 
 
 @contextmanager
