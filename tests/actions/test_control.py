@@ -186,7 +186,7 @@ def test_dead_jobs_are_revived_by_queue_and_tag(db: Database) -> None:
     near = add_job(db, State.DEAD, queue="mail", tags='["axb"]')
     other = add_job(db, State.DEAD, queue="other", tags='["a_b"]')
 
-    revived = revive_all_dead(db, Filter(queue="mail", tag="a_b"), who="me")
+    revived = revive_all_dead(db, Filter(queue="mail", tags=("a_b",)), who="me")
 
     states = [get_job(db, job.seq).state for job in (mail, near, other)]
     assert (revived, states) == (1, [State.PENDING, State.DEAD, State.DEAD])

@@ -12,6 +12,6 @@ def a_job(**changes: object) -> Job:
         seq=7, given_id=None, state=State.PROCESSING, queue="default", lane_id=1, priority=0, run=1, attempts=0,
         losses=0, max_retries=3, cancel_requested=0, worker_id="w1", run_at=None, created_at=CREATED,
         updated_at=CREATED, started_at=CREATED, finished_at=None, exit_code=None, error=None, timeout_ms=None,
-        backoff=None, cwd="/tmp", env=None, tags=None, command="true", argv=None,
+        backoff=None, cwd="/tmp", env=None, tags=None, command="true", argv=None, held_at=None, split_output=0,
     )  # fmt: skip
     return job.replace(**changes)

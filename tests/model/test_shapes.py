@@ -13,6 +13,7 @@ ATTEMPT = Attempt(
     job_seq=7, run=2, attempt=1, worker_id="w1", host="here", started_at=CREATED, finished_at=CREATED + 1_500,
     outcome=OutcomeKind.EXITED, exit_code=3, signal=None, error="exit code 3", cpu_ms=12, peak_memory_bytes=4096,
     output_bytes=5, output_file=None, output_tail=b"caf\xc3\xa9\xff",
+    stderr_bytes=None, stderr_file=None, stderr_tail=None,
 )  # fmt: skip
 
 
@@ -20,7 +21,7 @@ def test_a_job_has_these_names_and_no_others() -> None:
     assert list(job_shape(a_job())) == [
         "id", "number", "state", "command", "argv", "queue", "priority", "attempts", "max_retries", "losses", "run",
         "run_at", "created_at", "updated_at", "started_at", "finished_at", "exit_code", "error", "timeout", "backoff",
-        "cwd", "env", "tags", "worker", "cancel_requested",
+        "cwd", "env", "tags", "split_output", "held_at", "worker", "cancel_requested",
     ]  # fmt: skip
 
 

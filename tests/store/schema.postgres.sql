@@ -15,6 +15,9 @@ CREATE TABLE attempts (
     output_bytes      BIGINT NOT NULL DEFAULT 0,
     output_file       TEXT,
     output_tail       BYTEA NOT NULL,
+    stderr_bytes      BIGINT,
+    stderr_file       TEXT,
+    stderr_tail       BYTEA,
     PRIMARY KEY (job_seq, run)
 );
 
@@ -62,6 +65,8 @@ CREATE TABLE jobs (
     tags              TEXT,
     command           TEXT,
     argv              TEXT,
+    held_at           BIGINT,
+    split_output      INTEGER NOT NULL DEFAULT 0,
     CHECK (((command IS NULL) <> (argv IS NULL))),
     CHECK (((state <> ALL (ARRAY['scheduled'::text, 'failed'::text])) OR (run_at IS NOT NULL))),
     CHECK (((state = 'processing'::text) = (worker_id IS NOT NULL))),
@@ -94,6 +99,12 @@ CREATE TABLE queues (
 
 CREATE TABLE schema_version (
     version           INTEGER NOT NULL
+);
+
+CREATE TABLE watchers (
+    id                TEXT NOT NULL,
+    expires_at        BIGINT NOT NULL,
+    PRIMARY KEY (id)
 );
 
 CREATE TABLE workers (

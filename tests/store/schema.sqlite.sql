@@ -15,6 +15,9 @@ CREATE TABLE attempts (
     output_bytes       INTEGER NOT NULL DEFAULT 0,
     output_file        TEXT,
     output_tail        BLOB NOT NULL,
+    stderr_bytes INTEGER,
+    stderr_file TEXT,
+    stderr_tail BLOB,
     PRIMARY KEY (job_seq, run)
 ) WITHOUT ROWID;
 
@@ -61,6 +64,8 @@ CREATE TABLE jobs (
     tags              TEXT,
     command           TEXT,
     argv              TEXT,
+    held_at INTEGER,
+    split_output INTEGER NOT NULL DEFAULT 0,
     CHECK ((command IS NULL) <> (argv IS NULL)),
     CHECK ((state = 'processing') = (worker_id IS NOT NULL)),
     CHECK (state NOT IN ('scheduled', 'failed') OR run_at IS NOT NULL),
@@ -92,6 +97,11 @@ CREATE TABLE queues (
     name        TEXT PRIMARY KEY,
     paused_at   INTEGER,
     created_at  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE watchers (
+    id          TEXT PRIMARY KEY,
+    expires_at  INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE workers (

@@ -112,8 +112,14 @@ def migrations() -> list[re.Match[str]]:
 def dump(tx: Tx) -> str:
     """Return the schema as text that a person can review."""
     if tx.dialect.name == "sqlite":
-        return "".join(f"{row[0]!s};\n\n" for row in tx.rows(_SQLITE))
+        return "".join(f"{_one_column_a_line(str(row[0]))};\n\n" for row in tx.rows(_SQLITE))
     return "\n".join(_postgres_table(tx, str(row[0])) for row in tx.rows(_POSTGRES_TABLES))
+
+
+def _one_column_a_line(sql: str) -> str:
+    """Put a column that ALTER TABLE added where a person would write it: SQLite adds it to the end of the text."""
+    added = re.sub(r"\n?, (?=[a-z_]+ [A-Z])", ",\n    ", sql) if sql.startswith("CREATE TABLE") else sql
+    return re.sub(r"(?<=[^\n])\)( WITHOUT ROWID)?$", r"\n)\1", added) if added != sql else sql
 
 
 def columns(schema: str) -> dict[str, list[str]]:

@@ -20,11 +20,11 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_a_touch_wakes_every_watcher(home: Home) -> None:
-    watches = [WakeWatch(home), WakeWatch(home)]
+    watches = [WakeWatch(home.wake), WakeWatch(home.wake)]
     for watch in watches:
         watch.drain()
 
-    touch(home)
+    touch(home.wake)
 
     assert [is_awake(watch) for watch in watches] == [True, True]
     for watch in watches:
@@ -32,10 +32,10 @@ def test_a_touch_wakes_every_watcher(home: Home) -> None:
 
 
 def test_a_watcher_rests_again_after_it_took_in_what_it_saw(home: Home) -> None:
-    watch = WakeWatch(home)
+    watch = WakeWatch(home.wake)
 
     for _ in range(500):
-        touch(home)
+        touch(home.wake)
     watch.drain()
 
     assert not is_awake(watch)
@@ -43,30 +43,30 @@ def test_a_watcher_rests_again_after_it_took_in_what_it_saw(home: Home) -> None:
 
 
 def test_a_touch_before_the_watch_is_read_is_not_forgotten(home: Home) -> None:
-    watch = WakeWatch(home)
+    watch = WakeWatch(home.wake)
     watch.drain()
 
-    touch(home)
-    touch(home)
+    touch(home.wake)
+    touch(home.wake)
 
     assert is_awake(watch)
     watch.close()
 
 
 def test_a_touch_makes_the_file_that_is_missing(home: Home) -> None:
-    touch(home)
+    touch(home.wake)
 
     assert os.stat(home.wake).st_mode & 0o777 == 0o600
 
 
 def test_a_touch_never_fails(tmp_path: Path) -> None:
-    touch(Home(root=str(tmp_path / "nowhere")))
+    touch(Home(root=str(tmp_path / "nowhere")).wake)
 
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_without_a_wake_file_there_is_no_descriptor_to_watch(tmp_path: Path) -> None:
-    watch = WakeWatch(Home(root=str(tmp_path / "nowhere")))
+    watch = WakeWatch(Home(root=str(tmp_path / "nowhere")).wake)
 
     watch.drain()
 
@@ -75,7 +75,7 @@ def test_without_a_wake_file_there_is_no_descriptor_to_watch(tmp_path: Path) -> 
 
 
 def test_commands_do_not_inherit_the_watch(home: Home) -> None:
-    watch = WakeWatch(home)
+    watch = WakeWatch(home.wake)
 
     assert watch.fd is not None
     assert not os.get_inheritable(watch.fd)

@@ -148,7 +148,9 @@ def _open_sqlite(
     busy_seconds = BUSY_SECONDS if is_patient else HASTY_BUSY_SECONDS
     dialect = SqliteDialect(path, is_durable=is_durable, busy_seconds=busy_seconds)
     dialect.lock_folder = target.home.run
-    return Database(dialect, lambda: wake.touch(target.home), partial(remove_logs, target.home)), dialect
+    home = target.home
+    ring, tell = partial(wake.touch, home.wake), partial(wake.touch, home.changed)
+    return Database(dialect, ring, tell, partial(remove_logs, home)), dialect
 
 
 def _open_postgres(target: Target, *, is_patient: bool = True) -> "tuple[Database, PostgresDialect]":
@@ -160,7 +162,7 @@ def _open_postgres(target: Target, *, is_patient: bool = True) -> "tuple[Databas
         ) from None
     target.home.make()
     dialect = PostgresDialect(target.url, is_patient=is_patient)
-    return Database(dialect, lambda: None, partial(remove_logs, target.home)), dialect
+    return Database(dialect, lambda: None, lambda: None, partial(remove_logs, target.home)), dialect
 
 
 def _home_beside(path: str) -> Home:

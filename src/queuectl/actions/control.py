@@ -181,6 +181,7 @@ def _act(
                 raise
             raise Refused(error.message, hint=f"{error.hint}; none of the {len(named)} jobs was changed") from None
         audit.record(tx, who, action, ",".join(ids)[:1000], len(done))
+        tx.tell()
         return done
 
     return database.write(work)
@@ -204,6 +205,7 @@ def _act_on_all(
             count = act(tx, seqs) if seqs else 0
             if count or not after:
                 audit.record(tx, who, action, "all", count)
+                tx.tell()
             return len(seqs), count, seqs[-1] if seqs else 0
 
         found, count, last = database.write(work)

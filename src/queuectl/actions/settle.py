@@ -69,6 +69,8 @@ def settle_and_claim(
                 next_run_at = jobs.next_run_at(tx)
             if moved > len(claimed):
                 tx.wake()  # more became ready than this worker takes
+        if settled or claimed:
+            tx.tell()
         return Step(
             is_alive=True,
             stop=stop,

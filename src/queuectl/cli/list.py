@@ -76,7 +76,7 @@ def read_filter(args: "Args", states: tuple[State, ...]) -> jobs.Filter:
     return jobs.Filter(
         states=states,
         queue=None if args.queue is None else check_name("queue", args.queue),
-        tag=None if args.tag is None else check_name("tag", args.tag),
+        tags=() if args.tag is None else (check_name("tag", args.tag),),
     )
 
 

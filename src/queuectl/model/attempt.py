@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Report(Value):
-    """A run that is over: its outcome, what it cost and what it printed."""
+    """A run that is over: its outcome, what it cost and what it printed; `stderr_*` only where it was kept apart."""
 
     outcome: Outcome
     cpu_ms: int | None = None
@@ -17,6 +17,9 @@ class Report(Value):
     output_bytes: int = 0
     output_file: str | None = None
     output_tail: bytes = b""
+    stderr_bytes: int | None = None
+    stderr_file: str | None = None
+    stderr_tail: bytes | None = None
 
 
 class Attempt(Value):
@@ -38,6 +41,9 @@ class Attempt(Value):
     output_bytes: int
     output_file: str | None
     output_tail: bytes
+    stderr_bytes: int | None
+    stderr_file: str | None
+    stderr_tail: bytes | None
 
     @classmethod
     def of_row(cls, row: "Sequence[object]") -> "Attempt":

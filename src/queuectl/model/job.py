@@ -28,6 +28,7 @@ class JobSpec(Value):
     cwd: str | None = None
     env: "dict[str, str] | None" = None
     tags: tuple[str, ...] = ()
+    split_output: bool = False
 
 
 class Job(Value):
@@ -59,6 +60,8 @@ class Job(Value):
     tags: str | None
     command: str | None
     argv: str | None
+    held_at: int | None
+    split_output: int
 
     @classmethod
     def of_row(cls, row: "Sequence[object]") -> "Job":

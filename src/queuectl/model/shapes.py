@@ -41,6 +41,8 @@ def job_shape(job: "Job") -> "Shape":
         "cwd": job.cwd,
         "env": job.env_map,
         "tags": job.tag_list,
+        "split_output": bool(job.split_output),
+        "held_at": time_shape(job.held_at),
         "worker": job.worker_id,
         "cancel_requested": bool(job.cancel_requested),
     }
@@ -65,6 +67,9 @@ def attempt_shape(attempt: "Attempt") -> "Shape":
         "output_bytes": attempt.output_bytes,
         "output_file": attempt.output_file,
         "output_tail": attempt.output_tail.decode(errors="replace"),
+        "stderr_bytes": attempt.stderr_bytes,
+        "stderr_file": attempt.stderr_file,
+        "stderr_tail": None if attempt.stderr_tail is None else attempt.stderr_tail.decode(errors="replace"),
     }
 
 

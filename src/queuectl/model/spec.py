@@ -219,6 +219,12 @@ def _tags(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     return "tags", tuple(dict.fromkeys(check_name("tag", tag) for tag in value))
 
 
+def _split_output(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    if not isinstance(value, bool):
+        raise _wrong(name, value, "true or false")
+    return "split_output", value
+
+
 FIELDS: "dict[str, Callable[[str, object, int], tuple[str, object]]]" = {
     "id": _given_id,
     "command": _command,
@@ -237,6 +243,7 @@ FIELDS: "dict[str, Callable[[str, object, int], tuple[str, object]]]" = {
     "cwd": _cwd,
     "env": _env,
     "tags": _tags,
+    "split_output": _split_output,
 }
 BACKOFF_FIELDS = frozenset(
     {"backoff_strategy", "backoff_base", "max_backoff_seconds", "backoff_jitter", "job_retry_delay"}

@@ -1,4 +1,4 @@
-"""Bell: what wakes an idle process: the wake file of the home, or a notification of PostgreSQL."""
+"""Bell: what wakes a process that waits: a file of the home that is touched, or a notification of PostgreSQL."""
 
 from queuectl.system.wake import WakeWatch
 
@@ -18,11 +18,26 @@ NO_WATCH_POLL_S = 0.2
 def make_bell(target: "Target", database: "Database", loop: "Loop", callback: "Callable[[], None]") -> "Bell":
     """Return the bell of this kind of store; it calls back in the loop when somebody made work ready or gave orders."""
     if target.sqlite_path is not None:
-        return FileBell(WakeWatch(target.home), loop, callback)
+        return FileBell(WakeWatch(target.home.wake), loop, callback)
+    from queuectl.store.postgres import CHANNEL
+
+    return _notify_bell(database, loop, callback, CHANNEL)
+
+
+def make_change_bell(target: "Target", database: "Database", loop: "Loop", callback: "Callable[[], None]") -> "Bell":
+    """Return a bell that rings when jobs change."""
+    if target.sqlite_path is not None:
+        return FileBell(WakeWatch(target.home.changed), loop, callback)
+    from queuectl.store.postgres import CHANGE_CHANNEL
+
+    return _notify_bell(database, loop, callback, CHANGE_CHANNEL)
+
+
+def _notify_bell(database: "Database", loop: "Loop", callback: "Callable[[], None]", channel: str) -> "NotifyBell":
     from queuectl.store.postgres import PostgresDialect
 
     assert isinstance(database.dialect, PostgresDialect)
-    return NotifyBell(database.dialect, loop, callback)
+    return NotifyBell(database.dialect, loop, callback, channel)
 
 
 class Bell:
@@ -32,6 +47,9 @@ class Bell:
 
     def attend(self) -> None:
         """Call before sleeping: a ring that came while we were busy is heard now."""
+
+    def close(self) -> None:
+        """Stop listening."""
 
 
 class FileBell(Bell):
@@ -44,6 +62,10 @@ class FileBell(Bell):
             self.poll_s = NET_POLL_S
             loop.watch(watch.fd, self._rung)
 
+    def close(self) -> None:
+        """Stop watching the file."""
+        self._watch.close()
+
     def _rung(self) -> None:
         self._watch.drain()
         self._callback()
@@ -54,11 +76,11 @@ class NotifyBell(Bell):
 
     poll_s = NET_POLL_S
 
-    def __init__(self, dialect: "PostgresDialect", loop: "Loop", callback: "Callable[[], None]") -> None:
+    def __init__(self, dialect: "PostgresDialect", loop: "Loop", callback: "Callable[[], None]", channel: str) -> None:
         self._dialect = dialect
         self._loop = loop
         self._callback = callback
-        dialect.listen()
+        dialect.listen(channel)
         self._watched = dialect.descriptor
         loop.watch(self._watched[0], callback)
 

@@ -16,6 +16,10 @@ class Loop:
         self._callbacks: dict[int, Callable[[], None]] = {}
         self.turned_at = time.monotonic()
 
+    def close(self) -> None:
+        """Let go of the epoll set; what it watched stays open."""
+        self._epoll.close()
+
     def watch(self, fd: int, callback: "Callable[[], None]") -> None:
         """Call back whenever a descriptor is readable or at its end."""
         self._callbacks[fd] = callback

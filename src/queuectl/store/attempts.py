@@ -40,6 +40,9 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "output_bytes": report.output_bytes,
             "output_file": report.output_file,
             "output_tail": report.output_tail,
+            "stderr_bytes": report.stderr_bytes,
+            "stderr_file": report.stderr_file,
+            "stderr_tail": report.stderr_tail,
         },
     )
 
@@ -72,4 +75,7 @@ def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:
         output_bytes=0,
         output_file=None,
         output_tail=b"",
+        stderr_bytes=None,
+        stderr_file=None,
+        stderr_tail=None,
     )

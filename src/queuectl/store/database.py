@@ -19,12 +19,14 @@ MAX_TRIES = 8
 class Tx:
     """One open transaction: its statements, and `now`, the one reading of the database's clock in it."""
 
-    __slots__ = ("dialect", "discarded", "is_waking", "now")
+    __slots__ = ("dialect", "discarded", "is_telling", "is_waking", "is_watched", "now")
 
     def __init__(self, dialect: "Dialect", now: int) -> None:
         self.dialect = dialect
         self.now = now
         self.is_waking = False
+        self.is_telling = False
+        self.is_watched = True
         self.discarded: list[str] = []
 
     def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
@@ -49,6 +51,16 @@ class Tx:
         if not self.is_waking:
             self.is_waking = True
             self.dialect.announce()
+        self.tell()
+
+    def tell(self) -> None:
+        """Say that this transaction changes jobs: whoever watches them looks once it is committed.
+
+        `is_watched` False means nobody does, as somebody in this transaction has seen; then nothing is said.
+        """
+        if self.is_watched and not self.is_telling:
+            self.is_telling = True
+            self.dialect.announce_change(self.now)
 
     def discard(self, names: "Iterable[str]") -> None:
         """Say that output files belong to nothing any more once this transaction is committed."""
@@ -58,15 +70,21 @@ class Tx:
 class Database:
     """A store that is open in this thread.
 
-    After a commit, `ring` is called when it made work ready, and `sweep` with the output files it left without a job.
+    After a commit, `ring` is called when it made work ready, `tell` when it changed jobs, and `sweep` with the output
+    files it left without a job.
     """
 
     def __init__(
-        self, dialect: "Dialect", ring: "Callable[[], None]", sweep: "Callable[[Sequence[str]], None]"
+        self,
+        dialect: "Dialect",
+        ring: "Callable[[], None]",
+        tell: "Callable[[], None]",
+        sweep: "Callable[[Sequence[str]], None]",
     ) -> None:
         self.dialect = dialect
         self.read_clock: Callable[[int], int] = lambda now: now
         self._ring = ring
+        self._tell = tell
         self._sweep = sweep
 
     def write(self, work: "Callable[[Tx], Result]") -> "Result":
@@ -107,6 +125,8 @@ class Database:
             raise
         if tx.is_waking:
             self._ring()
+        if tx.is_telling:
+            self._tell()
         if tx.discarded:
             self._sweep(tx.discarded)
         return result

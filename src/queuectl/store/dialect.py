@@ -27,6 +27,8 @@ class Dialect(ABC):
     """Ends a SELECT that takes rows for this transaction and passes by those another holds."""
     for_update: str
     """Ends a SELECT whose rows this transaction is about to change; waits for whoever holds them."""
+    is_watched: str
+    """A condition that holds while somebody wants to be told of changes; uses `:now`."""
     for_share: str
     """Ends a SELECT whose rows must not change before this transaction ends."""
 
@@ -73,6 +75,10 @@ class Dialect(ABC):
     @abstractmethod
     def announce(self) -> None:
         """Tell listening workers at commit that work is ready, where the database itself can."""
+
+    @abstractmethod
+    def announce_change(self, now: int) -> None:
+        """Tell those who watch at commit that jobs changed, where the database itself can and somebody watches."""
 
     @abstractmethod
     def translate(self, error: Exception) -> "StoreError | None":

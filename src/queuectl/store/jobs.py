@@ -17,7 +17,7 @@ CHUNK = 500
 
 _INSERTED = (
     "seq", "given_id", "state", "queue", "lane_id", "priority", "max_retries", "run_at", "created_at", "updated_at",
-    "timeout_ms", "backoff", "cwd", "env", "tags", "command", "argv",
+    "timeout_ms", "backoff", "cwd", "env", "tags", "command", "argv", "split_output",
 )  # fmt: skip
 
 # Index by state: each part of the table is reached through the one partial index that holds it (migrations/0001).
@@ -39,7 +39,17 @@ class Filter(Value):
 
     states: tuple[State, ...] = ()
     queue: str | None = None
-    tag: str | None = None
+    tags: tuple[str, ...] = ()
+    text: str | None = None
+    """What the command holds, letter by letter."""
+    error: str | None = None
+    """What the last error holds, letter by letter."""
+    since: int | None = None
+    until: int | None = None
+    """When it was added: from `since` on, before `until`."""
+    first: int | None = None
+    last: int | None = None
+    """The numbers it may have, both ends included."""
 
 
 def insert(tx: "Tx", specs: "Sequence[JobSpec]", lanes: dict[str, int], max_retries: int) -> "Sequence[int]":
@@ -170,8 +180,10 @@ def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
         rows = tx.rows(f"DELETE FROM jobs WHERE state <> 'processing' AND seq IN ({names}) RETURNING seq", params)
         if rows:
             names, params = listed("seq", [int(row[0] or 0) for row in rows])
-            kept = tx.rows(f"DELETE FROM attempts WHERE job_seq IN ({names}) RETURNING output_file", params)
-            tx.discard(str(row[0]) for row in kept if row[0] is not None)
+            kept = tx.rows(
+                f"DELETE FROM attempts WHERE job_seq IN ({names}) RETURNING output_file, stderr_file", params
+            )
+            tx.discard(str(name) for row in kept for name in row if name is not None)
         gone += len(rows)
     return gone
 
@@ -199,6 +211,7 @@ def _rows(
             _json(spec.tags) if spec.tags else None,
             spec.command,
             _json(spec.argv) if spec.argv is not None else None,
+            int(spec.split_output),
         )
 
 
@@ -210,10 +223,34 @@ def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
     if wanted.queue is not None:
         parts.append("queue = :queue")
         params["queue"] = wanted.queue
-    if wanted.tag is not None:
-        parts.append("tags IS NOT NULL AND tags LIKE :tag ESCAPE '!'")
-        params["tag"] = f'%"{wanted.tag.replace("_", "!_")}"%'
+    for number, tag in enumerate(wanted.tags):
+        parts.append(f"tags IS NOT NULL AND {_holds('tags', f'tag_{number}')}")
+        params[f"tag_{number}"] = f'"{tag}"'
+    if wanted.text is not None:
+        parts.append(_holds("COALESCE(command, argv)", "text"))
+        params["text"] = wanted.text
+    if wanted.error is not None:
+        parts.append(f"error IS NOT NULL AND {_holds('error', 'error')}")
+        params["error"] = wanted.error
+    for column, comparison, name in _BOUNDS:
+        value = getattr(wanted, name)
+        if value is not None:
+            parts.append(f"{column} {comparison} :{name}")
+            params[name] = value
     return " AND ".join(parts) or "1 = 1", params
+
+
+_BOUNDS = (
+    ("created_at", ">=", "since"),
+    ("created_at", "<", "until"),
+    ("seq", ">=", "first"),
+    ("seq", "<=", "last"),
+)
+
+
+def _holds(column: str, parameter: str) -> str:
+    """Whether a text holds another: LIKE minds the case on one database and not on the other."""
+    return f"replace({column}, :{parameter}, '') <> {column}"
 
 
 # Spelt as the partial indexes are, so that both planners know which of them holds the rows.

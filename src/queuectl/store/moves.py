@@ -38,12 +38,12 @@ _DUE = """
 _EFFECTS = {
     Move.DUE: "",
     Move.DEFER: "run_at = :run_at,",
-    Move.CANCEL: "finished_at = :now, error = :error,",
+    Move.CANCEL: "finished_at = :now, error = :error, held_at = NULL,",
     Move.PARK: "",
-    Move.UNBLOCK: "run_at = :run_at,",
-    Move.STARVE: "finished_at = :now, error = :error,",
-    Move.EXPIRE: "finished_at = :now, error = :error,",
-    Move.HOLD: "",
+    Move.UNBLOCK: "run_at = :run_at, held_at = NULL,",
+    Move.STARVE: "finished_at = :now, error = :error, held_at = NULL,",
+    Move.EXPIRE: "finished_at = :now, error = :error, held_at = NULL,",
+    Move.HOLD: "held_at = :now,",
     Move.REVIVE: "finished_at = NULL, error = NULL, exit_code = NULL, attempts = 0, losses = 0, run_at = :run_at,",
 }
 

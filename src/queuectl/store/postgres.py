@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     RV = TypeVar("RV")
 
 CHANNEL = "queuectl"
+CHANGE_CHANNEL = "queuectl_change"
 SCHEMA = "queuectl"
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10.0
@@ -77,6 +78,7 @@ class PostgresDialect(Dialect):
     skip_locked = "FOR UPDATE SKIP LOCKED"
     for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
+    is_watched = "EXISTS (SELECT 1 FROM watchers WHERE expires_at > :now)"
 
     def __init__(self, url: str, *, is_patient: bool = True) -> None:
         self._usual_answer_seconds = ANSWER_SECONDS if is_patient else HASTY_ANSWER_SECONDS
@@ -88,6 +90,7 @@ class PostgresDialect(Dialect):
         self._connect_seconds = CONNECT_SECONDS if is_patient else HASTY_CONNECT_SECONDS
         self._texts: dict[str, str] = {}
         self._is_listening = False
+        self._channel = CHANNEL
         self._is_notified = False
         self._connects = 0
         self.connection = self._connect()
@@ -97,7 +100,7 @@ class PostgresDialect(Dialect):
         if self.connection.closed:
             self.connection = self._connect()
             if self._is_listening:
-                self.listen()
+                self.listen(self._channel)
         # Two statements in one text cannot be prepared, and psycopg prepares what it sees often.
         cursor = self.connection.execute(_BEGIN if writing else _BEGIN_READING, prepare=False)
         cursor.nextset()
@@ -171,8 +174,13 @@ class PostgresDialect(Dialect):
         """Notify at commit; PostgreSQL folds equal notifications of one transaction into one."""
         self.connection.execute(f"NOTIFY {CHANNEL}")
 
-    def listen(self) -> None:
+    def announce_change(self, now: int) -> None:
+        """Notify at commit if somebody watches: the server makes commits that notify one at a time."""
+        self.rows(f"SELECT pg_notify('{CHANGE_CHANNEL}', '') WHERE {self.is_watched}", {"now": now})
+
+    def listen(self, channel: str = CHANNEL) -> None:
         """Ask for notifications on this connection; `descriptor` turns readable when one arrives while it rests."""
+        self._channel = channel
         self._is_listening = True
         own_pid = self.connection.info.backend_pid
 
@@ -181,7 +189,7 @@ class PostgresDialect(Dialect):
 
         self.connection.add_notify_handler(heard)
         try:
-            self.connection.execute(f"LISTEN {CHANNEL}", prepare=False)
+            self.connection.execute(f"LISTEN {channel}", prepare=False)
         except psycopg.Error as error:
             raise self.translate(error) or error from error
 

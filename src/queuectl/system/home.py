@@ -42,6 +42,11 @@ class Home(Value):
         return os.path.join(self.root, "run", "wake")
 
     @property
+    def changed(self) -> str:
+        """The file whose touch tells those who watch that jobs changed."""
+        return os.path.join(self.root, "run", "changed")
+
+    @property
     def worker_log(self) -> str:
         """What detached workers have to say."""
         return os.path.join(self.root, "queuectl.log")

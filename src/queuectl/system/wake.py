@@ -1,11 +1,7 @@
-"""Wake-up on one host: who makes work ready touches a file; idle workers watch it through inotify."""
+"""Wake-up on one host: who makes work ready, or changes jobs, touches a file; others watch it through inotify."""
 
 import os
 import struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from queuectl.system.home import Home
 
 _IN_ATTRIB = 0x00000004
 _IN_IGNORED = 0x00008000
@@ -13,13 +9,13 @@ _IN_NONBLOCK = os.O_NONBLOCK
 _IN_CLOEXEC = os.O_CLOEXEC
 
 
-def touch(home: "Home") -> None:
-    """Wake the idle workers of this home. Never fails: a worker that is not woken looks by itself a little later."""
+def touch(path: str) -> None:
+    """Wake those who watch a file. Never fails: whoever is not woken looks by itself a little later."""
     try:
-        os.utime(home.wake)
+        os.utime(path)
     except FileNotFoundError:
         try:
-            os.close(os.open(home.wake, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError:
             pass
     except OSError:
@@ -27,12 +23,12 @@ def touch(home: "Home") -> None:
 
 
 class WakeWatch:
-    """A descriptor that turns readable when the wake file is touched; None where the kernel has no inotify."""
+    """A descriptor that turns readable when a file is touched; None where the kernel has no inotify."""
 
-    def __init__(self, home: "Home") -> None:
-        touch(home)
-        self._home = home
-        self.fd = _watch(home.wake)
+    def __init__(self, path: str) -> None:
+        touch(path)
+        self._path = path
+        self.fd = _watch(path)
 
     def drain(self) -> None:
         """Take in what was seen, so that the descriptor rests again; a file that was removed is made anew."""
@@ -45,8 +41,8 @@ class WakeWatch:
             except BlockingIOError:
                 pass
             if seen & _IN_IGNORED:
-                touch(self._home)
-                _add_watch(self.fd, self._home.wake)
+                touch(self._path)
+                _add_watch(self.fd, self._path)
 
     def close(self) -> None:
         """Stop watching."""
