@@ -3,6 +3,7 @@
 QueuectlError                    1
 ├── BadInput                     2   a flag, field, value or line that cannot be used
 │   └── UnknownName              2   an unknown setting, state, field or command; names the nearest
+├── JobFailed                    1   a job that was waited for is dead or was cancelled
 ├── NotFound                     3   no such job, queue or worker
 ├── WaitTimedOut                 4   what was waited for did not happen in time
 ├── StoreError                   5   the database cannot be used
@@ -46,6 +47,10 @@ class UnknownName(BadInput):
         if near:
             return cls(f"unknown {what} {name!r}; did you mean {str(near[0])!r}?", hint=hint)
         return cls(f"unknown {what} {name!r}", hint=hint or f"known: {', '.join(known)}")
+
+
+class JobFailed(QueuectlError):
+    """A job that was waited for is dead or was cancelled."""
 
 
 class NotFound(QueuectlError):

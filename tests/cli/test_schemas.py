@@ -110,6 +110,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
         yield "show", ["show", str(job["id"]), "--json"]
     for job_id in ("done", "running", "later"):
         yield _line(f"logs {job_id} --json")
+    yield _line("wait done --json")
     yield _line("dlq show dead --json")
     yield _line("dlq retry dead --json")
     yield _line("dlq retry --all --queue none --json")

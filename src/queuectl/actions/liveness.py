@@ -8,6 +8,9 @@ from queuectl.system.liveness import Pulse, pulse_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from queuectl.store.database import Tx
     from queuectl.store.dialect import Dialect
 
 
@@ -22,11 +25,25 @@ def pulse(worker: workers.Worker, dialect: "Dialect") -> Pulse:
     return pulse_of(lock_of(worker, dialect), pid=pid, has_rebooted=dialect.is_local and has_rebooted(worker, dialect))
 
 
+def serving(tx: "Tx", wanted: "Collection[str]") -> list[workers.Worker]:
+    """Return the living workers that take jobs of any of these queues; one told to stop takes none."""
+    return [
+        worker
+        for worker in workers.live(tx)
+        if worker.kind == workers.WORKER and not worker.stop and _serves(worker, wanted)
+        if pulse(worker, tx.dialect) is not Pulse.DEAD
+    ]
+
+
 def lock_of(worker: workers.Worker, dialect: "Dialect") -> str:
     """Return where the lock of a worker lies as seen from here: a home may be mounted at another path elsewhere."""
     if not dialect.is_local:
         return worker.lock_path
     return os.path.join(dialect.lock_folder, os.path.basename(worker.lock_path))
+
+
+def _serves(worker: workers.Worker, wanted: "Collection[str]") -> bool:
+    return worker.queue_list is None or any(queue in wanted for queue in worker.queue_list)
 
 
 def store_mark(dialect: "Dialect") -> str:

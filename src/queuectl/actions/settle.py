@@ -3,7 +3,7 @@
 import random
 
 from queuectl.actions.connect import working_settings
-from queuectl.model.states import State
+from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
 from queuectl.store import attempts, claims, jobs, moves, queues, workers
@@ -20,11 +20,12 @@ WAKING = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
 
 
 class Holder(Value):
-    """The worker that claims and settles: who, where, for which queues (None: all)."""
+    """The worker that claims and settles: who, where, for which queues (None: all), or for which one job."""
 
     worker_id: str
     host: str
     queues: tuple[str, ...] | None = None
+    only: int | None = None
 
 
 class Step(Value):
@@ -64,7 +65,7 @@ def settle_and_claim(
         next_run_at = None
         if free > 0 and not stop:
             moved = moves.make_due(tx)
-            claimed = claims.claim(tx, holder.worker_id, holder.queues, free, is_idle=is_idle)
+            claimed = _claim(tx, holder, free, is_idle=is_idle)
             if len(claimed) < free:
                 next_run_at = jobs.next_run_at(tx)
             if moved > len(claimed):
@@ -85,8 +86,20 @@ def settle_and_claim(
 
 
 def is_drained(database: "Database", holder: Holder) -> bool:
-    """Whether nothing the holder may take is ready, runs anywhere, or waits for a retry."""
+    """Whether nothing the holder may take is ready, runs anywhere, or waits for a retry.
+
+    One that is there for a single job stays until that has ended: its time may come, or another may hand it back.
+    """
+    if holder.only is not None:
+        job = database.read(lambda tx: jobs.get(tx, holder.only or 0))
+        return job is None or job.state in FINAL
     return not database.read(lambda tx: jobs.has_unfinished(tx, queues.open_lanes(tx, holder.queues)))
+
+
+def _claim(tx: "Tx", holder: Holder, free: int, *, is_idle: bool) -> "list[Claim]":
+    if holder.only is not None:
+        return claims.claim_only(tx, holder.worker_id, holder.only) if is_idle else []
+    return claims.claim(tx, holder.worker_id, holder.queues, free, is_idle=is_idle)
 
 
 def _settle(

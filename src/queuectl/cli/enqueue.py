@@ -4,8 +4,9 @@ import os
 import sys
 
 from queuectl.actions.connect import connect
+from queuectl.actions.liveness import serving
 from queuectl.actions.submit import submit
-from queuectl.cli.store import is_living, target_of, who
+from queuectl.cli.store import target_of, who
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.job import JobSpec
@@ -76,22 +77,27 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
         help="one shell line or JSON job per line, # begins a comment; - is standard input. Flags are then the "
         "defaults of every line: what a line says itself wins",
     )
+    add_job_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_job_options(parser: "Parser") -> None:
+    """Declare what can be said of a job beside its command."""
     for flag, (field, metavar, about) in _FIELD_FLAGS.items():
         parser.add_argument(flag, dest=field, metavar=metavar, help=about.replace("%", "%%"))
     parser.add_argument("--cwd", metavar="DIR", help="where to run it (default: here)")
     parser.add_argument("--env", action="append", metavar="K=V", help="a variable for the command; may be repeated")
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to find it by; may be repeated")
-    parser.set_defaults(run=run)
 
 
 def run(args: "Args") -> int:
     """Check everything, then write it in one transaction and print the ids."""
     now_ms = wall_ms()
-    fields = _fields_of_flags(args)
+    fields = fields_of_flags(args)
     if args.source is not None:
         specs = _specs_from_file(args, fields, now_ms)
     else:
-        specs = [_spec_from_words(args, fields, now_ms)]
+        specs = [spec_from_words(args, fields, now_ms, JobSpec())]
     target = target_of(args)
     database = connect(target)
     ids = submit(database, specs, who=who(), environ=os.environ)
@@ -116,7 +122,8 @@ def _print_ids(ids: list[str], *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _fields_of_flags(args: "Args") -> dict[str, object]:
+def fields_of_flags(args: "Args") -> dict[str, object]:
+    """Return the fields of a job that flags give."""
     fields = {field: getattr(args, field) for field, _, _ in _FIELD_FLAGS.values() if getattr(args, field) is not None}
     if args.cwd is not None:
         fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
@@ -127,9 +134,10 @@ def _fields_of_flags(args: "Args") -> dict[str, object]:
     return fields
 
 
-def _spec_from_words(args: "Args", fields: dict[str, object], now_ms: int) -> JobSpec:
+def spec_from_words(args: "Args", fields: dict[str, object], now_ms: int, base: JobSpec) -> JobSpec:
+    """Read the one job a command line holds, over what is in `base`: a shell line, JSON, or a program and its words."""
     words = [*args.line, *args.words]
-    base = JobSpec(cwd=None if "cwd" in fields else _here())
+    base = base.replace(cwd=None if "cwd" in fields else _here())
     if "command" in fields and words:
         raise BadInput("give the command once: as words or with --command")
     if "command" in fields or not words:
@@ -219,13 +227,12 @@ def _pair(text: str) -> tuple[str, str]:
 def _tell(database: "Database", specs: list[JobSpec]) -> None:
     """On a terminal, say what will run and warn when nothing will run it."""
     from queuectl.cli.text import note, short
-    from queuectl.store import queues, workers
+    from queuectl.store import queues
 
     def look(tx: "Tx") -> tuple[list[str], bool]:
         names = {spec.queue for spec in specs}
         paused = [queue.name for queue in queues.all_queues(tx) if queue.paused_at and queue.name in names]
-        serving = [worker for worker in workers.live(tx) if worker.kind == workers.WORKER]
-        return paused, any(is_living(worker, tx.dialect) for worker in serving)
+        return paused, bool(serving(tx, names))
 
     paused, has_worker = database.read(look)
     if len(specs) == 1:

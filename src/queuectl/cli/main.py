@@ -18,6 +18,7 @@ COMMANDS = {
     "show": ("show", "show one job: its state, its runs, why it waits"),
     "status": ("status", "count jobs by state and queue; list workers"),
     "logs": ("logs", "print what a job printed"),
+    "wait": ("wait", "wait until jobs have ended"),
     "cancel": ("cancel", "cancel waiting or running jobs"),
     "retry": ("retry", "run jobs again now"),
     "delete": ("delete", "remove jobs and their history"),
@@ -119,13 +120,21 @@ def _dispatch(argv: list[str]) -> int:
         return _dispatch([*argv[:1], "--help"])
     if name not in COMMANDS:
         raise UnknownName.among("command", name, [*COMMANDS, *ALIASES], hint="see: queuectl --help")
+    return _run(name, argv, defaults)
+
+
+def _run(name: str, argv: list[str], defaults: dict[str, object]) -> int:
     from importlib import import_module
 
     from queuectl.cli.parser import parse
 
     module = import_module(f"queuectl.cli.{COMMANDS[name][0]}")
-    args = parse(name, module, argv, defaults)
-    return int(args.run(args))
+    try:
+        args = parse(name, module, argv, defaults)
+        return int(args.run(args))
+    except QueuectlError as error:
+        error.exit_code = getattr(module, "FAILURE_CODE", error.exit_code)
+        raise
 
 
 def usage() -> str:

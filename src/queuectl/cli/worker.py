@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from queuectl.cli.parser import Args, Parser
     from queuectl.runtime.log import Log
-    from queuectl.runtime.supervisor import Plan, Started
+    from queuectl.runtime.spawn import Started
+    from queuectl.runtime.supervisor import Plan
     from queuectl.store.database import Database, Tx
     from queuectl.store.dialect import Dialect
     from queuectl.store.workers import Worker
@@ -243,7 +244,7 @@ def _cells(worker: "Worker", held: dict[str, list[str]], now: int, states: "Mapp
         worker.id[:6],
         str(worker.pid),
         worker.host,
-        ",".join(worker.queue_list or ["all"]),
+        _queues_text(worker),
         str(worker.slots),
     ]
     if states:
@@ -251,6 +252,12 @@ def _cells(worker: "Worker", held: dict[str, list[str]], now: int, states: "Mapp
     if worker.stop is not None and worker.state == workers.LIVE:
         shown = f"{shown} (stopping)".strip()
     return [*cells, shown or "-", age(worker.beat_at, now)]
+
+
+def _queues_text(worker: "Worker") -> str:
+    """Name the queues of a worker; one that `queuectl run` started serves none, but a single job."""
+    queues = worker.queue_list
+    return "all" if queues is None else ",".join(queues) or "(one job)"
 
 
 def _state(worker: "Worker", dialect: "Dialect") -> str:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from queuectl.actions.connect import Target, connect, locate, point_at, working_settings
+from queuectl.actions.connect import Target, connect, locate, working_settings
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.units import counted
@@ -15,6 +15,7 @@ from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
+from queuectl.runtime.spawn import Started, clean_env, end_of, start_worker
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WorkerOptions
 from queuectl.store import workers
@@ -22,7 +23,7 @@ from queuectl.system import process
 from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import lock_path
 from queuectl.system.logfile import LogFile
-from queuectl.system.names import CLAIM_VARIABLE, RESTARTED_VARIABLE, WORKER_VARIABLE
+from queuectl.system.names import RESTARTED_VARIABLE
 from queuectl.system.signals import STOP_SIGNALS, SignalPipe
 
 TYPE_CHECKING = False
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-WORKER_CODE = "from queuectl.runtime.worker import main; main()"
 SUPERVISOR_CODE = "from queuectl.runtime.supervisor import main; main()"
 UPKEEP_EVERY_S = 1.0
 RESCUE_EVERY_S = 1.0
@@ -55,16 +55,6 @@ class Plan(Value):
     until_idle: bool
     log_form: str
     log_to_file: bool
-
-
-class Started(Value):
-    """One worker process the supervisor keeps."""
-
-    worker_id: str
-    pid: int
-    pidfd: int
-    control: int
-    since: float
 
 
 class Supervisor:
@@ -212,25 +202,12 @@ class Supervisor:
             log_form=self._plan.log_form,
             log_to_file=self._plan.log_to_file,
         )
-        argv = [sys.executable, "-P", "-c", WORKER_CODE, json.dumps(options.as_dict())]
-        env = {**clean_env(self._target), WORKER_VARIABLE: worker_id}
-        control_end, control = os.pipe2(os.O_CLOEXEC)
-        # A detached one logs to the file; our own output is the pipe to whoever waits for us to be ready.
-        output = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC) if self._plan.log_to_file else None
         try:
-            pid = process.start_own(argv, env, stdin=control_end, output=output, detached=False)
+            started = start_worker(self._target, options)
         except OSError as error:
             self._log.warning("starved", f"cannot start a worker: {error}; trying again")
             self._owed.append(time.monotonic() + MAX_PAUSE_S / 10)
-            os.close(control)
             return
-        finally:
-            for fd in (control_end, output):
-                if fd is not None:
-                    os.close(fd)
-        started = Started(
-            worker_id=worker_id, pid=pid, pidfd=os.pidfd_open(pid), control=control, since=time.monotonic()
-        )
         self._workers.append(started)
         self._loop.watch(started.pidfd, lambda: self._on_death(started))
         if self._stop:
@@ -238,9 +215,7 @@ class Supervisor:
 
     def _on_death(self, worker: Started) -> None:
         self._loop.unwatch(worker.pidfd)
-        ended = process.reap(worker.pid)
-        os.close(worker.pidfd)
-        os.close(worker.control)
+        ended = end_of(worker)
         self._workers.remove(worker)
         if ended is not None and ended.exit_code == 0:
             return  # it was told to stop, or had nothing left to do
@@ -314,13 +289,6 @@ def persistently(work: "Callable[[], Result]", log: Log) -> "Result":
         else:
             log.trouble_over()
             return result
-
-
-def clean_env(target: Target) -> dict[str, str]:
-    """Return the environment of our own processes: the store by variable, and no mark of a job we may run in."""
-    private = (CLAIM_VARIABLE, WORKER_VARIABLE, RESTARTED_VARIABLE)
-    env = {name: value for name, value in os.environ.items() if name not in private}
-    return point_at(target, env)
 
 
 def start_detached(target: Target, plan: Plan) -> "Mapping[str, object]":

@@ -59,14 +59,18 @@ class Watch:
 
         self._loop.watch(fd, woken)
 
-    def wait(self, until: float = float("inf")) -> None:
-        """Sleep until a job may have changed, or until a monotonic time; may return early for no reason."""
+    def wait(self, until: float = float("inf"), *, not_before: float = 0.0) -> None:
+        """Sleep until a job may have changed, or until a monotonic time; may return early for no reason.
+
+        It does not return before `not_before` for a change: who looks at much must not do nothing else.
+        """
         self._renew()
         look_at = time.monotonic() + next(self._looks, self._bell.poll_s)
         self._bell.attend()
         if not self._is_rung:
             self._loop.turn(min(until, look_at))
             self._bell.attend()
+        time.sleep(max(0.0, min(until, not_before) - time.monotonic()))
         self._is_rung = False
 
     def _ring(self) -> None:

@@ -66,6 +66,8 @@ class WorkerOptions(Value):
     until_idle: bool
     log_form: str
     log_to_file: bool
+    only: int | None = None
+    """The one job it is there for; None means whatever its queues hold."""
 
 
 class Worker:
@@ -83,7 +85,9 @@ class Worker:
         self._settings = self._load_settings()
         self._settings_at = self._compared_at = time.monotonic()
         self._identity = identity
-        self._holder = Holder(worker_id=self._identity.id, host=self._identity.host, queues=options.queues)
+        self._holder = Holder(
+            worker_id=self._identity.id, host=self._identity.host, queues=options.queues, only=options.only
+        )
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._heartbeat = Heartbeat(
             target,

@@ -59,6 +59,16 @@ def claim(
     return [Claim(job=job) for job in sorted(taken, key=lambda job: (-job.priority, job.seq))]
 
 
+def claim_only(tx: "Tx", worker_id: str, seq: int) -> list[Claim]:
+    """Take one job by its number, if it is ready and its queue is open. The caller's row is live, and it is idle."""
+    row = tx.row(
+        f"SELECT {COLUMNS} FROM jobs WHERE state = 'pending' AND seq = :seq {tx.dialect.skip_locked}", {"seq": seq}
+    )
+    if row is None or not queues.open_lanes(tx, [Job.of_row(row).queue]):
+        return []
+    return [Claim(job=job) for job in _start(tx, [Job.of_row(row)], worker_id)]
+
+
 def runs_alone(claim: Claim) -> bool:
     """Whether a worker that holds this takes nothing beside it."""
     return _runs_alone(claim.job)

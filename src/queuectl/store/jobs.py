@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 COLUMNS = columns_of(Job)
 CHUNK = 500
+ALL = 2**62
 
 _INSERTED = (
     "seq", "given_id", "state", "queue", "lane_id", "priority", "max_retries", "run_at", "created_at", "updated_at",
@@ -120,6 +121,16 @@ def by_seqs(tx: "Tx", seqs: "Sequence[int]") -> list[Job]:
             job = Job.of_row(row)
             found[job.seq] = job
     return [found[seq] for seq in seqs if seq in found]
+
+
+def states_of(tx: "Tx", seqs: "Sequence[int]") -> dict[int, State]:
+    """Return the states of jobs by their numbers; those that are gone are left out."""
+    found: dict[int, State] = {}
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        for seq, state in tx.rows(f"SELECT seq, state FROM jobs WHERE seq IN ({names})", params):
+            found[int(seq or 0)] = State(str(state))
+    return found
 
 
 def seqs_matching(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[int]:

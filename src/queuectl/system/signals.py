@@ -1,11 +1,12 @@
-"""Signals as bytes in a pipe, so that a poll loop sees them like everything else."""
+"""Signals: as bytes in a pipe for a poll loop, as a call for a command that waits."""
 
 import os
 import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Ctrl-Z would stop supervisor and workers while their commands, in sessions of their own, go on unwatched.
@@ -29,6 +30,23 @@ class SignalPipe:
             return list(os.read(self.fd, 64))
         except BlockingIOError:
             return []
+
+
+class on_stop_signals:  # noqa: N801 - used as a statement: `with on_stop_signals(hear):`
+    """Call back for each signal that asks to stop, instead of dying of it; between two steps of the main thread."""
+
+    def __init__(self, hear: "Callable[[], None]") -> None:
+        self._hear = hear
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, lambda *_: self._hear())
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
 
 def leave_signals_to_supervisor() -> None:

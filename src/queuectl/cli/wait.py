@@ -1,0 +1,112 @@
+"""Wait until jobs have ended. Exit code 0: all completed; 1: one is dead or was cancelled; 3: one was deleted;
+4: the time was up."""
+
+import os
+
+from queuectl.actions.liveness import serving
+from queuectl.cli.list import read_filter
+from queuectl.cli.store import connect, find_job, target_of
+from queuectl.cli.text import note, print_json, safe
+from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
+from queuectl.model.shapes import job_shape
+from queuectl.model.states import FINAL, State
+from queuectl.model.units import DURATION_HELP, counted, duration_ms
+from queuectl.runtime.wait import wait_for_all, wait_for_any
+from queuectl.store import jobs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from queuectl.cli.parser import Args, Parser
+    from queuectl.model.job import Job
+    from queuectl.runtime.wait import Waited
+    from queuectl.store.database import Tx
+
+DIGEST_LINES = 20
+SAMPLE = 500
+EXAMPLES = """\
+  queuectl wait 12
+  queuectl wait job1 job2 --timeout 10m && ./publish.sh
+  queuectl wait --any 12 13
+  queuectl wait --tag nightly
+  id=$(queuectl enqueue ./build.sh) && queuectl wait "$id"
+"""
+
+
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
+    """Declare the arguments."""
+    parser.add_argument("ids", nargs="*", metavar="ID", help="the jobs: numbers, ids, or 'last'")
+    parser.add_argument("--tag", metavar="TAG", help="the jobs that have this tag now")
+    parser.add_argument("--queue", metavar="NAME", help="the jobs that are in this queue now")
+    parser.add_argument("--timeout", metavar="DURATION", help=f"wait at most so long: {DURATION_HELP}")
+    parser.add_argument("--any", action="store_true", help="until the first of them has ended")
+    parser.set_defaults(run=run)
+
+
+def run(args: "Args") -> int:
+    """Wait, then say what became of the jobs."""
+    timeout_s = None if args.timeout is None else duration_ms(args.timeout) / 1000
+    target = target_of(args)
+    database = connect(target)
+    seqs, has_worker = database.read(lambda tx: (seqs := _chosen(tx, args), _has_worker(tx, seqs)))
+    if not has_worker:
+        note("no worker that takes these jobs is running; start one with: queuectl worker start -d")
+    wait = wait_for_any if args.any else wait_for_all
+    waited = wait(target, database, seqs, timeout_s=timeout_s, on_trouble=_tell_trouble)
+    if args.json:
+        for job in waited.jobs:
+            print_json(job_shape(job))
+    return _judge(waited)
+
+
+def _chosen(tx: "Tx", args: "Args") -> list[int]:
+    """Return the numbers of the jobs a person means, or raise."""
+    if bool(args.ids) == bool(args.tag or args.queue):
+        raise BadInput("which jobs?", hint="give ids, or --tag or --queue")
+    seqs = [find_job(tx, job_id).seq for job_id in args.ids]
+    if args.tag or args.queue:
+        seqs = jobs.seqs_matching(tx, read_filter(args, ()), 0, jobs.ALL)
+    if not seqs:
+        raise NotFound("no job matches", hint="list them with: queuectl list")
+    own = os.environ.get("QUEUECTL_JOB_ID")
+    if own is not None and any(find_job(tx, job_id).id == own for job_id in args.ids):
+        raise BadInput(f"job {own} cannot wait for itself", hint="name other jobs")
+    return seqs
+
+
+def _has_worker(tx: "Tx", seqs: "Sequence[int]") -> bool:
+    """Whether somebody runs or will run at least one of the jobs, or none needs it any more."""
+    open_jobs = [job for job in jobs.by_seqs(tx, seqs[:SAMPLE]) if job.state not in FINAL]
+    is_running = any(job.state is State.PROCESSING for job in open_jobs)
+    return not open_jobs or is_running or bool(serving(tx, {job.queue for job in open_jobs}))
+
+
+def _tell_trouble(message: str) -> None:
+    note(f"{safe(message)}; trying again until it answers")
+
+
+def _judge(waited: "Waited") -> int:
+    """Raise for the first thing that is not as hoped: a failure, a job that is gone, the time."""
+    if waited.failed:
+        _print_digest(waited.failed, len(waited.jobs))
+        count = len(waited.failed)
+        raise JobFailed(f"{counted(count, 'job')} did not complete", hint="run it again with: queuectl retry ID")
+    if waited.deleted:
+        names = " ".join(map(str, waited.deleted[:DIGEST_LINES]))
+        raise NotFound(f"{counted(len(waited.deleted), 'job')} deleted meanwhile: {names}")
+    if waited.is_timed_out:
+        states = ", ".join(f"{job.id} is {job.state}" for job in waited.remaining[:DIGEST_LINES])
+        raise WaitTimedOut(
+            f"{counted(len(waited.remaining), 'job')} not over in time: {states}", hint="see why with: queuectl show ID"
+        )
+    return 0
+
+
+def _print_digest(failed: "Sequence[Job]", total: int) -> None:
+    """Name each that did not complete, why, and the command that shows its output."""
+    for job in failed[:DIGEST_LINES]:
+        look = f"queuectl logs {job.id}" if job.run else f"queuectl show {job.id}"
+        note(f"{job.id}: {job.state}, {safe(job.error or '-')}; see: {look}")
+    if len(failed) > DIGEST_LINES:
+        note(f"and {len(failed) - DIGEST_LINES} more of {total}: queuectl list --state {State.DEAD},{State.CANCELLED}")
