@@ -1,10 +1,13 @@
-"""Count jobs by state and queue, and list the living workers."""
+"""Count jobs by state and queue, and list the living workers; with --watch, again whenever something changes."""
 
-from queuectl.cli.store import is_living, open_store
+import sys
+
+from queuectl.cli.store import connect, is_living, target_of
 from queuectl.cli.text import print_json, table
-from queuectl.cli.worker import print_workers, worker_shape
+from queuectl.cli.worker import WORKER_COLUMNS, WORKER_RIGHT, worker_cells, worker_shape
 from queuectl.model.shapes import counts_shape
 from queuectl.model.states import State
+from queuectl.model.value import Value
 from queuectl.store import jobs, queues, workers
 
 TYPE_CHECKING = False
@@ -12,16 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from queuectl.cli.parser import Args, Parser
-    from queuectl.store.database import Tx
+    from queuectl.model.job import Job
+    from queuectl.store.database import Database, Tx
     from queuectl.store.queues import Queue
     from queuectl.store.workers import Worker
 
+    Table = tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]
+
+NEWEST_DEAD = 5
 ALWAYS_SHOWN = frozenset({State.PENDING, State.PROCESSING, State.COMPLETED, State.FAILED, State.DEAD})
 EXAMPLES = """\
   queuectl status
+  queuectl status --watch
   queuectl status --json
   queuectl
 """
+NO_WORKER = "no worker is running; start one: queuectl worker start -d"
 
 _FIRST_STEPS = """\
 Nothing here yet. Three commands to try:
@@ -32,58 +41,111 @@ Nothing here yet. Three commands to try:
 """
 
 
+class Snapshot(Value):
+    """Where everything stands at one moment."""
+
+    counts: "dict[str, dict[State, int]]"
+    queues: "list[Queue]"
+    workers: "list[Worker]"
+    held: "dict[str, list[str]]"
+    dead: "list[Job]"
+    now: int
+
+    @property
+    def total(self) -> dict[State, int]:
+        """How many jobs are in each state, over all queues."""
+        return {state: sum(of_queue.get(state, 0) for of_queue in self.counts.values()) for state in State}
+
+
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
+    parser.add_argument("-w", "--watch", action="store_true", help="show it again whenever it changes, until Ctrl-C")
     parser.set_defaults(run=run)
 
 
 def run(args: "Args") -> int:
-    """Print where everything stands."""
+    """Print where everything stands, once or from now on."""
+    target = target_of(args)
+    database = connect(target)
+    if args.watch:
+        from queuectl.cli.screen import watch_status
 
-    def look(
-        tx: "Tx",
-    ) -> "tuple[dict[str, dict[State, int]], list[Queue], list[Worker], dict[str, list[str]], int]":
-        return jobs.counts(tx), queues.all_queues(tx), workers.live(tx), workers.jobs_held(tx), tx.now
-
-    database = open_store(args)
-    counts, known, rows, held, now = database.read(look)
-    living = [worker for worker in rows if worker.kind == workers.WORKER and is_living(worker, database.dialect)]
-    total = {state: sum(of_queue.get(state, 0) for of_queue in counts.values()) for state in State}
+        return watch_status(args, target, database)
+    found = look(database)
     if args.json:
-        queue_shapes = [
-            {
-                "queue": queue.name,
-                "paused": queue.paused_at is not None,
-                **counts_shape(counts.get(queue.name, {})),
-            }
-            for queue in known
-        ]
-        worker_shapes = [worker_shape(worker, held, database.dialect) for worker in living]
-        print_json({"jobs": counts_shape(total), "queues": queue_shapes, "workers": worker_shapes})
-        return 0
-    if not known:
+        print_json(status_shape(found, database))
+    elif not found.queues:
         print(_FIRST_STEPS, end="")
-        return 0
-    _print_counts(counts, known, total)
-    print()
-    if living:
-        print_workers(living, held, now)
     else:
-        print("no worker is running; start one: queuectl worker start -d")
+        print_status(found)
     return 0
 
 
-def _print_counts(counts: dict[str, dict[State, int]], known: "list[Queue]", total: dict[State, int]) -> None:
-    """Print a row per queue; a state that is rare and that no job is in has no column."""
+def look(database: "Database") -> Snapshot:
+    """Read where everything stands."""
+
+    def read(tx: "Tx") -> Snapshot:
+        rows = [worker for worker in workers.live(tx) if worker.kind == workers.WORKER]
+        return Snapshot(
+            counts=jobs.counts(tx),
+            queues=queues.all_queues(tx),
+            workers=[worker for worker in rows if is_living(worker, tx.dialect)],
+            held=workers.jobs_held(tx),
+            dead=jobs.latest_dead(tx, jobs.Filter(), NEWEST_DEAD),
+            now=tx.now,
+        )
+
+    return database.read(read)
+
+
+def print_status(found: Snapshot) -> None:
+    """Print it as text."""
+    table(*counts_table(found)[:2], right=counts_table(found)[2])
+    print()
+    if found.workers:
+        table(*workers_table(found)[:2], right=WORKER_RIGHT)
+    else:
+        print(NO_WORKER)
+    sys.stdout.flush()
+
+
+def status_shape(found: Snapshot, database: "Database") -> "dict[str, object]":
+    """Return it as JSON."""
+    return {
+        "jobs": counts_shape(found.total),
+        "queues": [
+            {
+                "queue": queue.name,
+                "paused": queue.paused_at is not None,
+                **counts_shape(found.counts.get(queue.name, {})),
+            }
+            for queue in found.queues
+        ],
+        "workers": [worker_shape(worker, found.held, database.dialect) for worker in found.workers],
+    }
+
+
+def counts_table(found: Snapshot) -> "Table":
+    """Return a row per queue; a state that is rare and that no job is in has no column."""
+    total = found.total
     states = [state for state in State if state in ALWAYS_SHOWN or total[state]]
     rows = [
         (
             f"{queue.name} (paused)" if queue.paused_at else queue.name,
-            *(str(counts.get(queue.name, {}).get(state, 0)) for state in states),
+            *(str(found.counts.get(queue.name, {}).get(state, 0)) for state in states),
         )
-        for queue in known
+        for queue in found.queues
     ]
     if len(rows) > 1:
         rows.append(("(all)", *(str(total[state]) for state in states)))
     headers = ("QUEUE", *(state.value.upper() for state in states))
-    table(headers, rows, right=headers[1:])
+    return headers, rows, headers[1:]
+
+
+def workers_table(found: Snapshot) -> "Table":
+    """Return a row per living worker."""
+    return (
+        WORKER_COLUMNS,
+        [tuple(worker_cells(worker, found.held, found.now)) for worker in found.workers],
+        WORKER_RIGHT,
+    )

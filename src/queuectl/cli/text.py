@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rich.table import Table as RichTable
+
 GAP = 2  # between two columns of a drawn table
 LEAST_ROOM = 10
 COLOURS = {
@@ -83,25 +85,33 @@ def note(text: str) -> None:
 
 
 def _draw(headers: "Sequence[str]", rows: list[list[str]], right: "Sequence[str]") -> None:
-    from rich.cells import cell_len
     from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(drawn(headers, rows, right, console.width))
+
+
+def drawn(
+    headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", right: "Sequence[str]", total_width: int
+) -> "RichTable":
+    """Return a table as a terminal of so many columns shows it."""
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
     widths = [max(map(cell_len, column)) for column in zip(headers, *rows, strict=True)]
-    room = console.width - sum(widths[:-1]) - GAP * (len(headers) - 1)
+    room = total_width - sum(widths[:-1]) - GAP * (len(headers) - 1)
     if room >= LEAST_ROOM:  # else Rich takes a little of every column, and ids and states are the first to go
         widths[-1] = min(widths[-1], room)
-    drawn = Table(box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
     for name, width in zip(headers, widths, strict=True):
-        drawn.add_column(
+        table.add_column(
             name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis",
             width=width if room >= LEAST_ROOM else None,
         )  # fmt: skip
     for row in rows:
-        drawn.add_row(*(Text(cell, style=_style(cell)) for cell in row))
-    console.print(drawn)
+        table.add_row(*(Text(cell, style=_style(cell)) for cell in row))
+    return table
 
 
 def _style(cell: str) -> str:

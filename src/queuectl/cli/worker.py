@@ -33,6 +33,8 @@ MAX_WORKERS = 1000
 MAX_SLOTS = 10_000
 ALL_LIMIT = 200
 POLL_S = 0.05
+WORKER_COLUMNS = ("WORKER", "PID", "HOST", "QUEUES", "SLOTS", "JOBS", "HEARTBEAT")
+WORKER_RIGHT = ("PID", "SLOTS")
 SAY_EVERY_S = 5.0
 RETURN_SECONDS = 60.0
 EXAMPLES = """\
@@ -231,13 +233,16 @@ def print_workers(
     rows: "Sequence[Worker]", held: dict[str, list[str]], now: int, states: "Mapping[str, str] | None" = None
 ) -> None:
     """Print workers as a table; with their kind and state, where those are given."""
-    headers = ["WORKER", "PID", "HOST", "QUEUES", "SLOTS", "JOBS", "HEARTBEAT"]
+    headers = [*WORKER_COLUMNS]
     if states:
         headers[1:1] = ["KIND", "STATE"]
-    table(headers, [_cells(worker, held, now, states) for worker in rows], right=("PID", "SLOTS"))
+    table(headers, [worker_cells(worker, held, now, states) for worker in rows], right=WORKER_RIGHT)
 
 
-def _cells(worker: "Worker", held: dict[str, list[str]], now: int, states: "Mapping[str, str] | None") -> list[str]:
+def worker_cells(
+    worker: "Worker", held: dict[str, list[str]], now: int, states: "Mapping[str, str] | None" = None
+) -> list[str]:
+    """Return the row of a worker."""
     jobs = held.get(worker.id, [])
     shown = " ".join(jobs[:8]) + (f" and {len(jobs) - 8} more" if len(jobs) > 8 else "")
     cells = [
