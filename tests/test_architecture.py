@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 BASE = {"errors", "clock"}
 MIDDLE = BASE | {"model", "settings"}
 MAY_IMPORT = {
-    "__init__": set(),
+    "__init__": {"api", "errors", "model"},
     "errors": set(),
     "clock": set(),
     "model": BASE,
@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "system": MIDDLE,
     "actions": MIDDLE | {"store", "system"},
     "runtime": MIDDLE | {"store", "system", "actions"},
+    "api": MIDDLE | {"store", "system", "actions", "runtime"},
     "cli": MIDDLE | {"store", "system", "actions", "runtime"},
     "web": MIDDLE | {"store", "system", "actions", "runtime"},
     "__main__": {"cli"},

@@ -9,7 +9,7 @@ import pytest
 from tests.program import Cli
 
 HEAVY = ("rich", "psycopg", "asyncio", "logging", "subprocess", "dataclasses", "typing", "datetime")
-ELSEWHERE = ("queuectl.runtime", "queuectl.web")
+ELSEWHERE = ("queuectl.runtime", "queuectl.web", "queuectl.api")
 CODE = """
 import sys
 from queuectl.cli.main import main

@@ -1,0 +1,122 @@
+"""Fields: what Python hands in and gets back, from and to what the store holds."""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from queuectl.clock import wall_ms
+from queuectl.errors import BadInput, UnknownName
+from queuectl.model.job import JobSpec
+from queuectl.model.spec import check_name, spec_from_fields
+from queuectl.model.states import State
+from queuectl.model.units import duration_ms, time_ms
+from queuectl.store.jobs import Filter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypedDict
+
+    Command = str | Sequence[str]
+    Duration = float | str | timedelta
+    Time = str | datetime
+
+    class JobOptions(TypedDict, total=False):
+        """What can be said of a job beside its command; what is left out is as on the command line."""
+
+        id: str
+        queue: str
+        priority: int
+        delay: Duration
+        run_at: Time
+        max_retries: int
+        timeout: Duration
+        backoff_strategy: str
+        backoff_base: float
+        backoff_jitter: float
+        max_backoff_seconds: Duration
+        job_retry_delay: Duration
+        cwd: str | os.PathLike[str]
+        env: Mapping[str, str]
+        tags: Sequence[str]
+        split_output: bool
+
+    class Choice(TypedDict, total=False):
+        """Which jobs are meant; every part that is given must hold."""
+
+        states: Sequence[State | str]
+        queue: str
+        tags: Sequence[str]
+        command: str
+        error: str
+        since: Duration | Time
+        until: Duration | Time
+
+
+def spec_of(command: "Command", options: "Mapping[str, object]", now: int) -> JobSpec:
+    """Check a job: a shell line or a list of words, and its options."""
+    if isinstance(command, str):
+        return spec_of_fields({**options, "command": command}, now)
+    return spec_of_fields({**options, "argv": list(command)}, now)
+
+
+def spec_of_any(job: "Command | Mapping[str, object]", now: int) -> JobSpec:
+    """Check a job given as a shell line, a list of words or the fields of a JSON job."""
+    return spec_of_fields(job, now) if isinstance(job, Mapping) else spec_of(job, {}, now)
+
+
+def spec_of_fields(fields: "Mapping[str, object]", now: int) -> JobSpec:
+    """Check a job given as the fields of a JSON job, with Python's own types where it has them."""
+    plain = {name: _plain(value) for name, value in fields.items()}
+    return spec_from_fields(plain, now, JobSpec(cwd=None if "cwd" in plain else os.getcwd()))
+
+
+def filter_of(choice: "Choice") -> Filter:
+    """Check which jobs are meant."""
+    for state in choice.get("states", ()):
+        if state not in list(State):
+            raise UnknownName.among("state", str(state), list(State))
+    return Filter(
+        states=tuple(State(state) for state in choice.get("states", ())),
+        queue=check_name("queue", choice["queue"]) if "queue" in choice else None,
+        tags=tuple(check_name("tag", tag) for tag in choice.get("tags", ())),
+        text=choice.get("command"),
+        error=choice.get("error"),
+        since=_ago(choice.get("since")),
+        until=_ago(choice.get("until")),
+    )
+
+
+def time_of(ms: int) -> datetime:
+    """Return a time of the store."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def time_or_none(ms: int | None) -> datetime | None:
+    """Return a time of the store that may not be there."""
+    return None if ms is None else time_of(ms)
+
+
+def _plain(value: object) -> object:
+    """Turn what Python has a type for into what a JSON job would hold."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime):
+        return value.astimezone().isoformat()
+    if isinstance(value, os.PathLike):
+        return os.path.abspath(value)
+    return value
+
+
+def _ago(value: "Duration | Time | None") -> int | None:
+    """Read a time, or how long ago it was."""
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        return round(value.timestamp() * 1000)
+    if isinstance(value, timedelta):
+        return wall_ms() - round(value.total_seconds() * 1000)
+    try:
+        return wall_ms() - duration_ms(str(value))
+    except BadInput:
+        return time_ms(str(value), wall_ms())

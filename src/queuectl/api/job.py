@@ -1,0 +1,192 @@
+"""Job: one job of a queue as Python sees it, and its runs."""
+
+from queuectl.actions import control
+from queuectl.api.fields import time_of, time_or_none
+from queuectl.api.session import ended_of
+from queuectl.errors import JobFailed
+from queuectl.model.states import FINAL, State
+from queuectl.model.value import Value
+from queuectl.runtime.wait import wait_for_all
+from queuectl.store import attempts, jobs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from queuectl.api.session import Session
+    from queuectl.model.attempt import Attempt
+    from queuectl.model.job import Job as Row
+    from queuectl.store.database import Tx
+
+
+class Run(Value):
+    """One run of a job; the one under way has no outcome yet."""
+
+    number: int
+    attempt: int
+    outcome: str | None
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    host: str
+    started_at: "datetime"
+    finished_at: "datetime | None"
+    cpu_ms: int | None
+    peak_memory_bytes: int | None
+    output_bytes: int
+
+
+class Job:
+    """A job of a queue.
+
+    `state`, `exit_code`, `error` and `attempts` are read anew until it has ended; the rest is as it was when the job
+    was last looked at, and `refresh` looks again.
+    """
+
+    def __init__(self, session: "Session", row: "Row") -> None:
+        self._session = session
+        self._row = row
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id} {self._row.state}: {self._row.line}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Job):
+            return False
+        return (other.number, other._session.target) == (self.number, self._session.target)
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+    @property
+    def id(self) -> str:
+        """What people call it: the id it was given, else its number."""
+        return self._row.id
+
+    @property
+    def number(self) -> int:
+        """Its number, which no other job has or will have."""
+        return self._row.seq
+
+    @property
+    def state(self) -> State:
+        """Where it stands now."""
+        return self._now().state
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the last run that ended; None before the first, and after a signal."""
+        return self._now().exit_code
+
+    @property
+    def error(self) -> str | None:
+        """Why the last run failed, or why the job ended without one."""
+        return self._now().error
+
+    @property
+    def attempts(self) -> int:
+        """How many runs were charged."""
+        return self._now().attempts
+
+    @property
+    def command(self) -> str:
+        """The command on one line, as a person could type it."""
+        return self._row.line
+
+    @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self._row.queue
+
+    @property
+    def priority(self) -> int:
+        """Higher runs first."""
+        return self._row.priority
+
+    @property
+    def max_retries(self) -> int:
+        """How many runs it may have after the first."""
+        return self._row.max_retries
+
+    @property
+    def tags(self) -> list[str]:
+        """Its tags."""
+        return self._row.tag_list
+
+    @property
+    def created_at(self) -> "datetime":
+        """When it was added."""
+        return time_of(self._row.created_at)
+
+    @property
+    def run_at(self) -> "datetime | None":
+        """The time it waits for, or waited for last."""
+        return time_or_none(self._row.run_at)
+
+    @property
+    def started_at(self) -> "datetime | None":
+        """When its last run began."""
+        return time_or_none(self._row.started_at)
+
+    @property
+    def finished_at(self) -> "datetime | None":
+        """When it ended for good."""
+        return time_or_none(self._row.finished_at)
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every run on record, the one under way last."""
+
+        def look(tx: "Tx") -> "list[Attempt]":
+            row = jobs.get(tx, self.number)
+            return [] if row is None else attempts.runs_of(tx, row)
+
+        return [_run(attempt) for attempt in self._session.database.read(look)]
+
+    def refresh(self) -> "Job":
+        """Read it anew; raises `NotFound` when it was deleted."""
+        self._row = self._session.find(str(self.number))
+        return self
+
+    def wait(self, timeout: float | None = None, *, check: bool = False) -> "Job":
+        """Wait until it has ended, at most `timeout` seconds; with `check`, raise `JobFailed` unless it completed."""
+        session = self._session
+        waited = wait_for_all(session.target, session.database, [self.number], timeout_s=timeout)
+        [self._row] = ended_of(waited)
+        if check and self._row.state is not State.COMPLETED:
+            raise JobFailed(f"job {self.id} is {self._row.state}: {self._row.error or '-'}")
+        return self
+
+    def cancel(self) -> "Job":
+        """Cancel it: at once while it waits, as soon as its worker has stopped it while it runs."""
+        control.cancel(self._session.database, [str(self.number)], who=self._session.who)
+        return self.refresh()
+
+    def retry(self) -> "Job":
+        """Run it again now: skips its wait, or gives it a fresh life when it has ended."""
+        control.retry(self._session.database, [str(self.number)], who=self._session.who)
+        return self.refresh()
+
+    def delete(self) -> None:
+        """Remove it and its history; a running one is refused."""
+        control.delete(self._session.database, [str(self.number)], who=self._session.who)
+
+    def _now(self) -> "Row":
+        return self._row if self._row.state in FINAL else self.refresh()._row
+
+
+def _run(attempt: "Attempt") -> Run:
+    return Run(
+        number=attempt.run,
+        attempt=attempt.attempt,
+        outcome=None if attempt.outcome is None else attempt.outcome.value,
+        exit_code=attempt.exit_code,
+        signal=attempt.signal,
+        error=attempt.error,
+        host=attempt.host,
+        started_at=time_of(attempt.started_at),
+        finished_at=time_or_none(attempt.finished_at),
+        cpu_ms=attempt.cpu_ms,
+        peak_memory_bytes=attempt.peak_memory_bytes,
+        output_bytes=attempt.output_bytes,
+    )

@@ -1,0 +1,224 @@
+"""The Python face against real stores and real workers."""
+
+import os
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from queuectl import BadInput, JobFailed, NotFound, Queue, Refused, State, WaitTimedOut
+from queuectl.actions.connect import Target
+from queuectl.store import audit
+from tests.program import Cli
+
+
+@pytest.fixture
+def queue(target: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Queue]:
+    """A queue of each kind, found through the environment as a program would find it."""
+    monkeypatch.setenv("QUEUECTL_HOME", target.home.root)
+    if target.sqlite_path is None:
+        monkeypatch.setenv("QUEUECTL_DATABASE_URL", target.url)
+    monkeypatch.chdir(tmp_path)
+    with Queue() as queue:
+        yield queue
+
+
+def test_a_job_is_added_run_and_read(queue: Queue, cli: Cli) -> None:
+    job = queue.enqueue("echo hello; exit 3", priority=5, max_retries=0, tags=["a"], id="greet")
+    assert (job.id, job.number, job.state, job.exit_code, job.priority) == ("greet", 1, State.PENDING, None, 5)
+    cli.drain()
+
+    assert job.wait() is job
+
+    assert (job.state, job.exit_code, job.error, job.attempts) == (State.DEAD, 3, "exit code 3", 1)
+    [run] = job.runs
+    assert (run.number, run.attempt, run.outcome, run.exit_code, run.output_bytes) == (1, 1, "exited", 3, 6)
+    assert job.finished_at is not None
+    assert job.created_at <= run.started_at <= job.finished_at
+
+
+def test_a_wait_returns_when_a_worker_has_ended_the_job(queue: Queue, cli: Cli) -> None:
+    cli.ok("worker", "start", "-d")
+    job = queue.enqueue("sleep 0.3")
+
+    assert job.wait(timeout=30, check=True).state is State.COMPLETED
+
+
+def test_words_are_run_without_a_shell(queue: Queue, cli: Cli) -> None:
+    job = queue.enqueue(["touch", "two words; $(no shell)"])
+
+    cli.drain()
+
+    assert job.wait(check=True).command == "touch 'two words; $(no shell)'"
+    assert Path("two words; $(no shell)").exists()
+
+
+def test_python_types_stand_for_times_durations_and_folders(queue: Queue, tmp_path: Path) -> None:
+    when = datetime.now(UTC) + timedelta(hours=2)
+
+    at = queue.enqueue("true", run_at=when, timeout=timedelta(minutes=1), cwd=tmp_path)
+    after = queue.enqueue("true", delay=timedelta(days=1))
+
+    assert at.state is after.state is State.SCHEDULED
+    assert at.run_at is not None
+    assert after.run_at is not None
+    assert abs(at.run_at - when) < timedelta(milliseconds=2)
+    assert timedelta(hours=23) < after.run_at - datetime.now(UTC) < timedelta(hours=25)
+
+
+def test_many_are_added_all_or_none(queue: Queue) -> None:
+    jobs = queue.enqueue_many(["true", ["echo", "a b"], {"command": "false", "id": "third", "queue": "mail"}])
+
+    assert [(job.id, job.command, job.queue) for job in jobs] == [
+        ("1", "true", "default"),
+        ("2", "echo 'a b'", "default"),
+        ("third", "false", "mail"),
+    ]
+    with pytest.raises(Refused, match="'third' exists already"):
+        queue.enqueue_many(["true", {"command": "true", "id": "third"}])
+    with pytest.raises(BadInput, match="command is empty"):
+        queue.enqueue_many(["true", " "])
+    assert queue.count() == 3
+    assert queue.enqueue_many([]) == []
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"priority": "high"}, "priority"),
+        ({"queue": "../x"}, "bad queue"),
+        ({"prioritty": 1}, "did you mean 'priority'"),
+        ({"timeout": -1}, "timeout"),
+    ],
+)
+def test_what_cannot_be_a_job_is_refused(queue: Queue, options: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        queue.enqueue("true", **options)  # type: ignore[arg-type]
+
+    assert queue.count() == 0
+
+
+def test_jobs_are_gone_through_newest_first_page_by_page(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuectl.api.queue.PAGE", 2)
+    queue.enqueue_many([{"command": f"echo {n}", "tags": ["even"] if n % 2 == 0 else []} for n in range(1, 8)])
+
+    walk = queue.jobs()
+    first = next(walk)
+    queue.enqueue("echo new")
+
+    assert [first.id, *(job.id for job in walk)] == ["7", "6", "5", "4", "3", "2", "1"]
+    assert [job.id for job in queue.jobs(tags=["even"])] == ["6", "4", "2"]
+    assert [job.id for job in queue.jobs(command="echo 3")] == ["3"]
+    assert queue.count(states=["pending"], since="1h") == 8
+    assert queue.count(until=timedelta(hours=1)) == 0
+    assert queue.count(queue="mail") == 0
+
+
+def test_an_unknown_state_is_refused_with_the_nearest(queue: Queue) -> None:
+    with pytest.raises(BadInput, match="did you mean 'pending'"):
+        list(queue.jobs(states=["pendign"]))
+
+
+def test_a_job_is_cancelled_retried_and_deleted(queue: Queue) -> None:
+    job = queue.enqueue("true")
+
+    assert job.cancel().state is State.CANCELLED
+    assert job.retry().state is State.PENDING
+    job.delete()
+
+    with pytest.raises(NotFound):
+        job.refresh()
+    with pytest.raises(NotFound):
+        queue.job(job.number)
+
+
+def test_a_job_is_found_by_id_number_and_last(queue: Queue) -> None:
+    job = queue.enqueue("true", id="one")
+
+    assert queue.job("one") == queue.job(1) == queue.job("last") == job
+    assert len({queue.job("one"), job}) == 1
+
+
+def test_a_wait_ends_at_its_time(queue: Queue) -> None:
+    job = queue.enqueue("true")
+
+    with pytest.raises(WaitTimedOut, match="1 job not over in time: 1"):
+        job.wait(timeout=0.1)
+
+
+def test_a_failure_is_raised_when_asked_for(queue: Queue) -> None:
+    job = queue.enqueue("true").cancel()
+
+    with pytest.raises(JobFailed, match="job 1 is cancelled"):
+        job.wait(check=True)
+
+
+def test_several_are_waited_for_all_or_any(queue: Queue, cli: Cli) -> None:
+    done, never = queue.enqueue("true"), queue.enqueue("true", delay="1h")
+    cli.drain()
+
+    assert queue.wait_any(done, never) == [done]
+    with pytest.raises(WaitTimedOut):
+        queue.wait(done, never.id, timeout=0.1)
+
+
+def test_a_wait_in_one_thread_hears_of_what_another_does(queue: Queue) -> None:
+    job = queue.enqueue("true")
+
+    def cancel() -> None:
+        with Queue() as own:
+            own.job(job.number).cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+
+    assert job.wait(timeout=30).state is State.CANCELLED
+    thread.join()
+
+
+def test_where_no_worker_is_run_does_it_itself(queue: Queue) -> None:
+    job = queue.run("exit 4")
+
+    assert (job.state, job.exit_code, job.max_retries) == (State.DEAD, 4, 0)
+
+
+def test_run_leaves_the_other_jobs_alone(queue: Queue) -> None:
+    waiting = queue.enqueue("true", priority=100)
+
+    queue.run("true")
+
+    assert waiting.state is State.PENDING
+
+
+def test_a_queue_is_paused_and_resumed_and_settings_are_set(queue: Queue, cli: Cli) -> None:
+    job = queue.enqueue("true")
+    queue.pause("default")
+    cli.drain()
+    assert job.state is State.PENDING
+
+    queue.resume("default")
+    queue.set("max_retries", 7)
+
+    assert queue.settings()["max_retries"] == 7
+    assert queue.enqueue("true").max_retries == 7
+    assert queue.counts()[State.PENDING] == 2
+    with pytest.raises(BadInput, match="unknown setting 'max_retry'"):
+        queue.set("max_retry", 1)
+
+
+def test_a_store_is_named_by_url_or_home(tmp_path: Path) -> None:
+    with Queue(home=tmp_path / "home") as first, Queue(f"sqlite://{tmp_path}/other.db") as second:
+        first.enqueue("true")
+
+        assert (first.count(), second.count()) == (1, 0)
+    assert os.path.exists(tmp_path / "home" / "queue.db")
+
+
+def test_acts_are_on_record(queue: Queue) -> None:
+    queue.enqueue("true").cancel()
+
+    acts = queue._database.read(lambda tx: audit.newest(tx, 10))
+
+    assert [act.action for act in acts] == ["cancel", "enqueue"]
