@@ -147,9 +147,34 @@ def test_every_setting_field_and_state_is_in_the_reference(names: list[str]) -> 
 
 
 def test_every_state_and_setting_is_explained_somewhere_beside_the_reference() -> None:
-    guide = "".join(page.read_text() for page in (ROOT / "README.md", DOCS / "guide.md", DOCS / "states.md"))
+    pages = (ROOT / "README.md", DOCS / "states.md", *DOCS.glob("guides/*.md"))
+    guide = "".join(page.read_text() for page in pages)
 
     assert [name for name in (*settings.SETTINGS, *State) if f"`{name}`" not in guide] == []
+
+
+def test_every_guide_page_is_listed_in_the_guide() -> None:
+    listed = {path for path in LINK.findall((DOCS / "guide.md").read_text()) if path.startswith("guides/")}
+
+    assert listed == {f"guides/{page.name}" for page in DOCS.glob("guides/*.md")}
+
+
+def test_every_command_is_shown_in_a_guide() -> None:
+    shown = {
+        ALIASES.get(words[0], words[0])
+        for page in DOCS.glob("guides/*.md")
+        for line in _typed_lines(page.read_text())
+        for words in queuectl_calls(line)
+        if words
+    }
+
+    assert sorted(set(COMMANDS) - shown) == []
+
+
+def _typed_lines(text: str) -> list[str]:
+    """Return what is typed in the console blocks of a page, and the lines of its shell blocks."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [*command_lines(text), *"".join(blocks).splitlines()]
 
 
 def test_what_is_called_unused_is_unused() -> None:
