@@ -1,6 +1,5 @@
 """Output of one run, through real pipes: what is kept, where, and that the command is never held up."""
 
-import errno
 import fcntl
 import gc
 import itertools
@@ -13,49 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queuectl.system.output import Kept, Output, salvage
+from queuectl.system.output import Kept, salvage, size_so_far
+from queuectl.system.output import parts_of as parts_of_file
 from tests.program import wait_for
+from tests.system.printing import LIMIT, TAIL, Command, fail_on_files, numbered, pending
 
-KIB = 1 << 10
-TAIL = 16 * KIB
-LIMIT = 64 * KIB
 NOTICE = re.compile(rb"\n\[queuectl: (\d+) bytes left out here\]\n")
-
-
-class Command:
-    """Stands for a command: the end of the pipe it would have, and the output that listens."""
-
-    def __init__(self, path: Path, *, tail_bytes: int = TAIL, max_bytes: int = LIMIT) -> None:
-        self.path = path
-        self.output = Output(str(path), tail_bytes=tail_bytes, max_bytes=max_bytes)
-        self._fd = os.dup(self.output.write_fd)
-        self.output.started()
-        os.set_blocking(self._fd, False)
-
-    def prints(self, data: bytes) -> None:
-        """Write all of it, while the output takes what the pipe cannot hold."""
-        while data:
-            try:
-                data = data[os.write(self._fd, data) :]
-            except BlockingIOError:
-                assert self.output.pump()
-
-    def prints_without_a_listener(self, data: bytes) -> bytes:
-        """Write what the pipe holds, as a command does just before it exits; return what fitted."""
-        try:
-            return data[: os.write(self._fd, data)]
-        except BlockingIOError:
-            return b""
-
-    def ends(self) -> Kept:
-        """Exit, and return what is kept."""
-        os.close(self._fd)
-        return self.output.finish()
-
-
-def numbered(count: int) -> bytes:
-    """Return bytes that tell where in the stream they stand."""
-    return b"".join(b"%07d\n" % number for number in range(count // 8 + 1))[:count]
 
 
 @pytest.fixture
@@ -303,29 +265,9 @@ def pipe_size(fd: int) -> int:
     return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
 
 
-def pending(fd: int) -> int:
-    """Return how many bytes wait in a pipe."""
-    import termios
-
-    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), "little")
-
-
 def open_descriptors() -> int:
     gc.collect()  # what earlier tests left to it
     return len(os.listdir("/proc/self/fd"))
-
-
-def fail_on_files(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let a system call say that the disk is full whenever its target is a regular file."""
-    real = getattr(os, name)
-    place = 1 if name == "splice" else 0
-
-    def full(*args: object) -> object:
-        if os.path.isfile(f"/proc/self/fd/{args[place]}"):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(*args)
-
-    monkeypatch.setattr(os, name, full)
 
 
 def write_until_it_breaks(fd: int) -> None:
@@ -339,17 +281,57 @@ def write_until_it_breaks(fd: int) -> None:
 def test_what_a_lost_run_left_is_joined_and_its_segments_are_gone(tmp_path: Path) -> None:
     path = tmp_path / "7.1.log"
     path.write_bytes(b"head")
-    (tmp_path / "7.1.log.part").write_bytes(b"newest")
-    (tmp_path / "7.1.log.part.2").write_bytes(b"older")
-    os.utime(tmp_path / "7.1.log.part.2", (1, 1))
+    (tmp_path / "7.1.log.part.4.109").write_bytes(b"newest")
+    (tmp_path / "7.1.log.part.4.104").write_bytes(b"older")
 
     kept = salvage(str(path), tail_bytes=4)
 
     assert kept is not None
-    assert (kept.total_bytes, kept.tail) == (15, b"west")
-    assert path.read_bytes() == b"head\n[queuectl: its worker was lost; output may be missing here]\noldernewest"
+    assert (kept.total_bytes, kept.tail) == (115, b"west")
+    assert path.read_bytes() == b"head\n[queuectl: 100 bytes left out here]\noldernewest"
     assert os.listdir(tmp_path) == ["7.1.log"]
+
+
+def test_a_join_that_was_cut_off_is_done_again_from_the_head(tmp_path: Path) -> None:
+    path = tmp_path / "7.1.log"
+    path.write_bytes(b"head" + b"half of the old")
+    (tmp_path / "7.1.log.part.4.4").write_bytes(b"half of the older segment")
+
+    kept = salvage(str(path), tail_bytes=100)
+
+    assert kept is not None
+    assert kept.total_bytes == 29
+    assert path.read_bytes() == kept.tail == b"headhalf of the older segment"
 
 
 def test_a_lost_run_without_a_file_left_nothing(tmp_path: Path) -> None:
     assert salvage(str(tmp_path / "7.1.log"), tail_bytes=4) is None
+
+
+def test_each_segment_is_named_by_the_head_and_by_where_it_begins(command: Command) -> None:
+    data = numbered(200_000)
+
+    command.prints(data)
+    while pending(command.output.read_fd):
+        command.output.pump()
+
+    parts = parts_of_file(str(command.path))
+    assert {part.head_bytes for part in parts} == {LIMIT // 2}
+    for part in parts:
+        written = Path(part.path).read_bytes()
+        assert data[part.begin : part.begin + len(written)] == written
+    assert size_so_far(str(command.path)) == len(data)
+    command.ends()
+
+
+def test_a_join_that_fails_leaves_the_head_as_it_was(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = numbered(60_000)
+    command.prints(data)
+    while pending(command.output.read_fd):
+        command.output.pump()
+    fail_on_files(monkeypatch, "sendfile")
+
+    kept = command.ends()
+
+    assert command.path.read_bytes() == data[: LIMIT // 2]
+    assert data.endswith(kept.tail.partition(b"\n")[2])

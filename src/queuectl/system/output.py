@@ -2,20 +2,27 @@
 
 Short output stays in memory. After a while, or past the size kept in the database, a file takes it, moved by splice so
 that it never passes through this process. The file holds the head; what follows goes into two segment files that take
-turns, so that head and newest tail are within the limit at every moment. `finish` joins them.
+turns, so that head and newest tail are within the limit at every moment. `finish` joins them. Each segment is named by
+the length of the head and by where in the whole output it begins, so that a reader (reading.py) knows where it is.
 """
 
 import fcntl
 import os
+import re
 import sys
 import termios
 
 from queuectl.model.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 CHUNK = 1 << 20
 PIPE_BYTES = 1 << 20
 NOTICE_BYTES = 128
 NOT_WRITTEN = b"[queuectl: the output could not be written to disk"
+LEFT_OUT = re.compile(rb"\n\[queuectl: (\d+) bytes left out here\]\n")
 
 
 class Kept(Value):
@@ -24,6 +31,14 @@ class Kept(Value):
     total_bytes: int
     file: str | None
     tail: bytes
+
+
+class Part(Value):
+    """A segment behind the head of an output: `begin` is where in the whole output its first byte stands."""
+
+    path: str
+    head_bytes: int
+    begin: int
 
 
 class Output:
@@ -133,7 +148,9 @@ class Output:
         try:
             if len(self._segments) == 2:
                 self._dropped += self._segments.pop(0).remove()
-            self._segments.append(_Sink.create(f"{self._path}.part", self._segment_limit))
+            begin = self._file.size + self._dropped + sum(segment.size for segment in self._segments)
+            name = f"{self._file.path}.part.{self._file.size}.{begin}"
+            self._segments.append(_Sink.create(name, self._segment_limit))
         except OSError as error:
             self._give_up(error)
             return None
@@ -146,13 +163,11 @@ class Output:
         return data
 
     def _join(self) -> None:
-        """Put notice and segments behind the head, and remove the segments."""
+        """Put notice and segments behind the head, and remove the segments; the head stays as it was if that fails."""
         assert self._file is not None
-        if self._dropped:
-            self._file.write(f"\n[queuectl: {self._dropped} bytes left out here]\n".encode())
-        while self._segments:
-            self._segments[0].append_to(self._file)
-            self._segments.pop(0).remove()
+        if self._segments:
+            _join(self._file, self._file.size, self._dropped, self._segments)
+            self._segments = []
 
     def _close(self, file: "_Sink") -> Kept:
         """Close what is open; segments that could not be joined are read for the tail and removed."""
@@ -180,36 +195,94 @@ class Output:
 
 def salvage(path: str, tail_bytes: int) -> Kept | None:
     """Put together what is left of the output of a run that nobody finished; None means no file."""
+    newest = newest_file(path)
+    if newest is None:
+        return None
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        file = _Sink(newest, os.open(newest, os.O_RDWR | os.O_CLOEXEC), 0)
     except OSError:
         return None
-    parts = [part for _, part in sorted(_parts_of(path))]
-    file = _Sink(path, fd, 0)
     total = file.measure()
+    parts = parts_of(newest)
+    segments: list[_Sink] = []
     try:
-        if parts:
-            file.write(b"\n[queuectl: its worker was lost; output may be missing here]\n")
         for part in parts:
-            segment = _Sink(part, os.open(part, os.O_RDWR | os.O_CLOEXEC), 0)
-            total += segment.measure()
-            segment.append_to(file)
-            segment.remove()
+            segments.append(_Sink(part.path, os.open(part.path, os.O_RDWR | os.O_CLOEXEC), 0))
+            total = part.begin + segments[-1].measure()
+        if parts:
+            _join(file, parts[0].head_bytes, parts[0].begin - parts[0].head_bytes, segments)
     except OSError:
         pass  # what could not be joined is lost; the run is on record all the same
+    for segment in segments:
+        segment.close()
     tail = file.last(tail_bytes)
     file.close()
-    return Kept(total_bytes=total, file=path, tail=tail)
+    return Kept(total_bytes=total, file=newest, tail=tail)
 
 
-def _parts_of(path: str) -> list[tuple[int, str]]:
-    """Return the segments of an output with the time each was written last."""
-    folder, name = os.path.split(path)
+def size_so_far(path: str) -> int:
+    """Return how much a run under way has printed into its file; 0 where there is none."""
+    newest = newest_file(path)
+    if newest is None:
+        return 0
     try:
-        parts = [entry for entry in os.scandir(folder) if entry.name.startswith(f"{name}.part")]
-        return [(entry.stat().st_mtime_ns, entry.path) for entry in parts]
+        parts = parts_of(newest)
+        return parts[-1].begin + os.stat(parts[-1].path).st_size if parts else os.stat(newest).st_size
+    except FileNotFoundError:
+        return 0  # it is being joined or removed just now
+
+
+def newest_file(path: str) -> str | None:
+    """Return the file that an output made at this path: the last successor, where earlier ones were in its way."""
+    found = None
+    for name in _successors(path):
+        if not os.path.exists(name):
+            return found
+        found = name
+    return found
+
+
+def parts_of(path: str) -> list[Part]:
+    """Return the segments of an output that is not joined yet, in order."""
+    folder, name = os.path.split(path)
+    prefix = f"{name}.part."
+    found = []
+    try:
+        for entry in os.listdir(folder):
+            if entry.startswith(prefix):
+                head, _, begin = entry.removeprefix(prefix).partition(".")
+                if head.isdigit() and begin.isdigit():
+                    path = os.path.join(folder, entry)
+                    found.append(Part(path=path, head_bytes=int(head), begin=int(begin)))
     except OSError:
-        return []  # another supervisor joins them just now
+        return []
+    return sorted(found, key=lambda part: part.begin)
+
+
+def left_out(count: int) -> bytes:
+    """Return the line that stands where bytes are missing."""
+    return f"\n[queuectl: {count} bytes left out here]\n".encode()
+
+
+def _join(file: "_Sink", head_bytes: int, dropped: int, segments: "list[_Sink]") -> None:
+    """Put notice and segments behind the head and remove them; on failure the file is the head alone, as before."""
+    try:
+        file.cut(head_bytes)  # somebody may have died amid this
+        if dropped:
+            file.write(left_out(dropped))
+        for segment in segments:
+            segment.append_to(file)
+    except OSError:
+        file.cut(head_bytes)
+        raise
+    for segment in segments:
+        segment.remove()
+
+
+def _successors(path: str) -> "Iterator[str]":
+    yield path
+    for number in range(2, 1000):
+        yield f"{path}.{number}"
 
 
 class _Sink:
@@ -218,7 +291,7 @@ class _Sink:
     def __init__(self, path: str, fd: int, limit: int) -> None:
         self.path = path
         self._fd = fd
-        self._size = 0
+        self.size = 0
         self._limit = limit
 
     @classmethod
@@ -226,8 +299,7 @@ class _Sink:
         """Create a file that no earlier run has used, for at most `limit` bytes."""
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        for number in range(1, 1000):
-            name = path if number == 1 else f"{path}.{number}"
+        for name in _successors(path):
             try:
                 return cls(name, os.open(name, flags, 0o600), limit)
             except FileExistsError:
@@ -236,18 +308,18 @@ class _Sink:
 
     def measure(self) -> int:
         """Go to the end of a file that another process wrote, and return how many bytes it holds."""
-        self._size = os.lseek(self._fd, 0, os.SEEK_END)
-        return self._size
+        self.size = os.lseek(self._fd, 0, os.SEEK_END)
+        return self.size
 
     @property
     def free(self) -> int:
         """How many bytes it may still take."""
-        return self._limit - self._size
+        return self._limit - self.size
 
     def splice(self, source: int) -> int:
         """Move bytes from a pipe without copying them through this process; 0 means the pipe has ended."""
         moved = os.splice(source, self._fd, min(CHUNK, self.free))
-        self._size += moved
+        self.size += moved
         return moved
 
     def write(self, data: bytes) -> None:
@@ -255,27 +327,33 @@ class _Sink:
         done = 0
         while done < len(data):
             done += os.write(self._fd, data[done:])
-        self._size += len(data)
+        self.size += len(data)
+
+    def cut(self, size: int) -> None:
+        """Drop what stands behind so many bytes, and go on there."""
+        os.ftruncate(self._fd, size)
+        os.lseek(self._fd, size, os.SEEK_SET)
+        self.size = size
 
     def last(self, count: int) -> bytes:
         """Return the end of the file."""
-        return os.pread(self._fd, count, max(0, self._size - count))
+        return os.pread(self._fd, count, max(0, self.size - count))
 
     def append_to(self, other: "_Sink") -> None:
         """Copy all of it behind another file, in the kernel."""
         done = 0
-        while done < self._size:
-            sent = os.sendfile(other._fd, self._fd, done, min(CHUNK, self._size - done))
+        while done < self.size:
+            sent = os.sendfile(other._fd, self._fd, done, min(CHUNK, self.size - done))
             if sent == 0:
                 break
             done += sent
-            other._size += sent
+            other.size += sent
 
     def remove(self) -> int:
         """Close and delete it; return how many bytes it had."""
         self.close()
         os.unlink(self.path)
-        return self._size
+        return self.size
 
     def close(self) -> None:
         """Close it; closing twice is fine."""
