@@ -31,6 +31,7 @@ class Proxy:
     def __init__(self, server_socket: str) -> None:
         self._server_socket = server_socket
         self._mode = Mode.PASS
+        self._is_deaf = False
         self._changed = threading.Condition()
         self._links: list[_Link] = []
         self._threads: list[threading.Thread] = []
@@ -79,6 +80,15 @@ class Proxy:
             yield
         finally:
             self._set(Mode.PASS)
+
+    @contextmanager
+    def withholding_notifications(self) -> Iterator[None]:
+        """Keep notifications from clients that connect from now on, as a pooler that pools transactions does."""
+        self._is_deaf = True
+        try:
+            yield
+        finally:
+            self._is_deaf = False
 
     @contextmanager
     def losing_answer_to_commit(
@@ -139,6 +149,7 @@ class Proxy:
             except OSError:
                 return
             link = _Link(client)
+            link.sieve = _Sieve() if self._is_deaf else None
             with self._changed:
                 self._links.append(link)
                 link.is_silent = self._mode is Mode.SWALLOW
@@ -173,6 +184,8 @@ class Proxy:
         while data := _receive(link.server):
             if not self._may_pass(link):
                 continue
+            if link.sieve is not None:
+                data = link.sieve.pass_on(data)
             if link.lost_answer is None:
                 _send(link.client, data)
                 continue
@@ -227,6 +240,29 @@ class _LostAnswer:
         self.is_lost = threading.Event()
 
 
+class _Sieve:
+    """Takes notifications out of what a server says, message by message."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+        self._has_begun = False
+
+    def pass_on(self, data: bytes) -> bytes:
+        self._kept += data
+        passed = b""
+        while not self._has_begun and self._kept[:1] == b"N":  # no encryption, said before the first message
+            passed, self._kept = passed + b"N", self._kept[1:]
+        self._has_begun = self._has_begun or bool(self._kept)
+        while len(self._kept) >= 5:
+            end = 1 + int.from_bytes(self._kept[1:5])
+            if len(self._kept) < end:
+                break
+            message, self._kept = self._kept[:end], self._kept[end:]
+            if message[:1] != b"A":
+                passed += message
+        return passed
+
+
 class _Link:
     """One client and its connection to the server."""
 
@@ -235,6 +271,7 @@ class _Link:
         self.server = socket.socket(socket.AF_UNIX)
         self.is_silent = False
         self.lost_answer: _LostAnswer | None = None
+        self.sieve: _Sieve | None = None
         self.readers = 2
 
     def shut(self) -> None:

@@ -16,7 +16,7 @@ from queuectl.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     SettingValue = int | float | str
 
@@ -216,11 +216,29 @@ def resolve(stored: "Mapping[str, str]", environ: "Mapping[str, str]") -> "tuple
 
     A value in the database that this program cannot read (written by hand) is an error, never silently a default.
     """
+    settings, sources, problems = survey(stored, environ)
+    if problems:
+        raise problems[0]
+    return settings, sources
+
+
+def survey(
+    stored: "Mapping[str, str]", environ: "Mapping[str, str]"
+) -> "tuple[Settings, dict[str, str], list[BadInput]]":
+    """Return the settings as far as they can be read, where each comes from, and all that is wrong with them.
+
+    Where a value cannot be read, the one below it stands in.
+    """
     values: dict[str, SettingValue] = {key: setting.default for key, setting in SETTINGS.items()}
     sources = dict.fromkeys(values, "default")
+    problems: list[BadInput] = []
     for key, text in stored.items():
         if key in SETTINGS:
-            values[key], sources[key] = parse(key, text)[1], "database"
+            try:
+                values[key], sources[key] = parse(key, text)[1], "database"
+            except BadInput as error:
+                hint = f"{error.hint}; or forget it: queuectl config unset {key}"
+                problems.append(BadInput(f"stored setting {error.message}", hint=hint))
     for name, text in environ.items():
         if name.startswith(ENVIRONMENT_PREFIX):
             key = name.removeprefix(ENVIRONMENT_PREFIX).lower()
@@ -228,25 +246,47 @@ def resolve(stored: "Mapping[str, str]", environ: "Mapping[str, str]") -> "tuple
                 try:
                     key, values[key] = parse(key, text)
                 except BadInput as error:
-                    raise BadInput(f"environment variable {name}: {error.message}", hint=error.hint) from None
-                sources[key] = "environment"
+                    problems.append(BadInput(f"environment variable {name}: {error.message}", hint=error.hint))
+                else:
+                    sources[key] = "environment"
     settings = Settings.of_row([values[key] for key in Settings.FIELDS])
-    check_together(settings)
-    return settings, sources
+    return settings, sources, [*problems, *_broken_rules(settings)]
 
 
 def check_together(settings: Settings) -> None:
     """Refuse a combination that breaks a rule."""
+    for broken in _broken_rules(settings):
+        raise broken
+
+
+def unknown_variables(environ: "Mapping[str, str]", known: "Iterable[str]" = ()) -> list[UnknownName]:
+    """Return an error for each variable that looks like ours and that nothing reads; `known` are others that are."""
+    names = [*SETTINGS, *_ALIASES, *(name.lower() for name in NOT_SETTINGS)]
+    readable = [f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in names]
+    return [
+        UnknownName.among("environment variable", name, readable, hint=f"unset {name}, or correct its name")
+        for name in sorted(environ)
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in readable and name not in known
+    ]
+
+
+def _broken_rules(settings: Settings) -> list[BadInput]:
+    broken = []
     needed = 2 * settings.worker_heartbeat_interval + 5
     if settings.lock_lease_seconds < needed:
-        raise BadInput(
-            f"lock_lease_seconds {settings.lock_lease_seconds:g} is too short for worker_heartbeat_interval "
-            f"{settings.worker_heartbeat_interval:g}",
-            hint=f"the lease must be at least 2 x heartbeat + 5 s = {needed:g} s",
+        broken.append(
+            BadInput(
+                f"lock_lease_seconds {settings.lock_lease_seconds:g} is too short for worker_heartbeat_interval "
+                f"{settings.worker_heartbeat_interval:g}",
+                hint=f"the lease must be at least 2 x heartbeat + 5 s = {needed:g} s",
+            )
         )
     if settings.output_tail_bytes > settings.max_output_bytes:
-        raise BadInput(
-            f"output_tail_bytes {size_text(settings.output_tail_bytes)} is more than max_output_bytes "
-            f"{size_text(settings.max_output_bytes)}",
-            hint="keep at least as much output as its tail",
+        broken.append(
+            BadInput(
+                f"output_tail_bytes {size_text(settings.output_tail_bytes)} is more than max_output_bytes "
+                f"{size_text(settings.max_output_bytes)}",
+                hint="keep at least as much output as its tail",
+            )
         )
+    return broken

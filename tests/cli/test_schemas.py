@@ -97,6 +97,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     for words in ("list", "status", "worker list", "worker list --all", "dlq list", "queue list", "config list"):
         yield _line(f"{words} --json")
     yield _line("migrate --json")
+    yield "doctor", ["doctor", "--json"]
     yield "enqueue", ["enqueue", "--json", "--from", str(_batch(cli.folder))]
     yield _line("logs done --json")
     yield _line("queue pause shut --json")

@@ -75,6 +75,18 @@ def connect(target: Target, *, is_durable: bool = True, is_patient: bool = True)
     return _connect_postgres(target, is_patient=is_patient)
 
 
+def look_at(target: Target) -> Database | None:
+    """Open a store as it is, to read it alone and without much patience; None where there is none yet.
+
+    Nothing is made, set up or migrated, so the caller looks at its version first.
+    """
+    if target.sqlite_path is None:
+        return _open_postgres(target, is_patient=False, makes_home=False)[0]
+    if not os.path.exists(target.sqlite_path):
+        return None
+    return _open_sqlite(target, target.sqlite_path, is_patient=False, is_reading=True)[0]
+
+
 def migrate_store(target: Target) -> tuple[int, int]:
     """Bring a store to the schema of this program; return the versions before and after."""
     from contextlib import closing
@@ -141,26 +153,29 @@ def _connect_postgres(target: Target, *, is_patient: bool) -> Database:
 
 
 def _open_sqlite(
-    target: Target, path: str, *, is_durable: bool = True, is_patient: bool = True
+    target: Target, path: str, *, is_durable: bool = True, is_patient: bool = True, is_reading: bool = False
 ) -> "tuple[Database, SqliteDialect]":
     from queuectl.store.sqlite import BUSY_SECONDS, HASTY_BUSY_SECONDS, SqliteDialect
 
     busy_seconds = BUSY_SECONDS if is_patient else HASTY_BUSY_SECONDS
-    dialect = SqliteDialect(path, is_durable=is_durable, busy_seconds=busy_seconds)
+    dialect = SqliteDialect(path, is_durable=is_durable, busy_seconds=busy_seconds, is_reading=is_reading)
     dialect.lock_folder = target.home.run
     home = target.home
     ring, tell = partial(wake.touch, home.wake), partial(wake.touch, home.changed)
     return Database(dialect, ring, tell, partial(remove_logs, home)), dialect
 
 
-def _open_postgres(target: Target, *, is_patient: bool = True) -> "tuple[Database, PostgresDialect]":
+def _open_postgres(
+    target: Target, *, is_patient: bool = True, makes_home: bool = True
+) -> "tuple[Database, PostgresDialect]":
     try:
         from queuectl.store.postgres import PostgresDialect
     except ImportError:
         raise StoreUnreachable(
             "PostgreSQL needs the psycopg package", hint="install it: pip install 'queuectl[postgres]'"
         ) from None
-    target.home.make()
+    if makes_home:
+        target.home.make()
     dialect = PostgresDialect(target.url, is_patient=is_patient)
     return Database(dialect, lambda: None, lambda: None, partial(remove_logs, target.home)), dialect
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "dlq": ("dlq", "look after dead jobs: list, show, retry, purge"),
     "queue": ("queue", "list, pause and resume queues"),
     "config": ("config", "list, get, set and unset settings"),
+    "doctor": ("doctor", "look for what is wrong, and say how to mend it"),
     "migrate": ("migrate", "bring the database to this program's schema"),
 }
 ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}

@@ -25,7 +25,13 @@ from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
 from queuectl.store import claims, workers
 from queuectl.system import process
-from queuectl.system.limits import allow_open_files, close_inherited_on_exec
+from queuectl.system.limits import (
+    FILES_PER_RUN,
+    OWN_FILES,
+    allow_open_files,
+    close_inherited_on_exec,
+    slots_that_fit,
+)
 from queuectl.system.liveness import Leader
 from queuectl.system.logfile import LogFile
 from queuectl.system.memory import keep_freed_memory
@@ -47,8 +53,6 @@ TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
 FAREWELLS = 2
 ANNOUNCE_AFTER_S = 0.2
-FILES_PER_RUN = 5  # pipe, process, log and its two segments
-OWN_FILES = 32
 DRAIN_BYTE = b"d"
 NOW_BYTE = b"n"
 _PRIVATE_VARIABLES = frozenset(
@@ -453,7 +457,7 @@ def _base_env(target: Target) -> dict[bytes, bytes]:
 def _slots_that_fit(wanted: int, log: Log) -> int:
     """Return how many commands can run at once with the files this process may open; without one, it would die."""
     files = allow_open_files(OWN_FILES + wanted * FILES_PER_RUN)
-    slots = max(1, min(wanted, (files - OWN_FILES) // FILES_PER_RUN))
+    slots = slots_that_fit(wanted, files)
     if slots < wanted:
         log.warning(
             "slots", f"only {slots} of {wanted} commands at once: the limit of open files (ulimit -n) is {files}"

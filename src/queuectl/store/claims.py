@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ALONE_FROM_LOSSES = MAX_LOSSES - 1
 ALONE_PATIENCE_MS = 30_000
+STUCK_WORDS = "cannot be ended"
 LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT
 
 # The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
@@ -83,6 +84,12 @@ def held_by(tx: "Tx", worker_id: str) -> list[Claim]:
     return [Claim(job=Job.of_row(row)) for row in rows]
 
 
+def running(tx: "Tx") -> list[Claim]:
+    """Return every claim there is, whoever holds it."""
+    rows = tx.rows(f"SELECT {COLUMNS} FROM jobs WHERE state = 'processing'")
+    return [Claim(job=Job.of_row(row)) for row in rows]
+
+
 class Orphan(Value):
     """A running job whose worker is not living, with what is known of that worker."""
 
@@ -108,7 +115,7 @@ def orphans(tx: "Tx") -> list[Orphan]:
 
 def note_stuck(tx: "Tx", claim: Claim, pids: "Sequence[int]") -> str:
     """Say in the job's row why a run that was to end is not over yet; return what was said."""
-    why = f"process {' '.join(map(str, pids))} cannot be ended, so the job is neither over nor run again"
+    why = f"process {' '.join(map(str, pids))} {STUCK_WORDS}, so the job is neither over nor run again"
     tx.changed(
         "UPDATE jobs SET error = :why WHERE state = 'processing' AND seq = :seq AND run = :run"
         " AND worker_id = :worker_id AND (error IS NULL OR error <> :why)",

@@ -279,5 +279,30 @@ class PostgresDialect(Dialect):
         return text
 
 
+def hears_notifications(url: str, within_s: float) -> bool:
+    """Whether what one connection notifies reaches another that listens; nobody else listens to it."""
+    import secrets
+    import select
+    import time
+
+    channel = f"{CHANNEL}_{secrets.token_hex(8)}"
+    listener, speaker = PostgresDialect(url, is_patient=False), PostgresDialect(url, is_patient=False)
+    try:
+        listener.listen(channel)
+        speaker.rows("SELECT pg_notify(:channel, '')", {"channel": channel})
+        until = time.monotonic() + within_s
+        while (left_s := until - time.monotonic()) > 0:
+            if select.select([listener.connection.fileno()], [], [], left_s)[0]:
+                listener.rows("SELECT 1", {})
+            if listener.take_notified():
+                return True
+        return False
+    except psycopg.Error as error:
+        raise listener.translate(error) or error from error
+    finally:
+        listener.close()
+        speaker.close()
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or ["no reason given"])[0]

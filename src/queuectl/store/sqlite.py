@@ -22,7 +22,11 @@ HEADER_BYTES = 100  # SQLite takes a shorter file for an empty one and would wri
 AUTOCHECKPOINT_PAGES = 16_000  # a net of 64 MB where no supervisor runs; the supervisor keeps the file far below
 TIGHT_BYTES = 256 << 20  # with less room on the disk than this, the log must not grow so far
 TIGHT_AUTOCHECKPOINT_PAGES = 100
+PROGRESS_STEPS = 1000
+READ_LOCKS = (123, 127)  # bytes of the -shm file that readers hold: the log cannot begin anew before they end
 
+_READING = apsw.SQLITE_OPEN_READONLY
+_WRITING = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 _UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
 
 
@@ -36,12 +40,14 @@ class SqliteDialect(Dialect):
     for_share = ""
     is_watched = "1 = 1"  # to tell costs next to nothing here
 
-    def __init__(self, path: str, *, is_durable: bool, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(
+        self, path: str, *, is_durable: bool, busy_seconds: float = BUSY_SECONDS, is_reading: bool = False
+    ) -> None:
         self.path = self.address = path
         self._busy_seconds = busy_seconds
         self._busy_until = 0.0
         try:
-            self.connection = apsw.Connection(path)
+            self.connection = apsw.Connection(path, flags=_READING if is_reading else _WRITING)
             self._cursor = self.connection.cursor()
             self.connection.set_busy_handler(self._wait_for_lock)
             self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -126,6 +132,21 @@ class SqliteDialect(Dialect):
         """Whether the file uses write-ahead logging."""
         return self._cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
+    def damage(self, *, is_deep: bool, within_s: float | None) -> list[str] | None:
+        """Return what SQLite finds wrong with the file, nothing when it is whole; None means the time was over first.
+
+        The quick way leaves out whether indexes and tables agree.
+        """
+        until = None if within_s is None else time.monotonic() + within_s
+        self.connection.set_progress_handler(lambda: until is not None and time.monotonic() >= until, PROGRESS_STEPS)
+        try:
+            found = self._cursor.execute(f"PRAGMA {'integrity_check' if is_deep else 'quick_check'}(10)").fetchall()
+        except apsw.InterruptError:
+            return None
+        finally:
+            self.connection.set_progress_handler(None)
+        return [str(row[0]) for row in found if row != ("ok",)]
+
     def copy_to(self, path: str) -> None:
         """Copy the committed state into a new file, whole, through the backup interface."""
         source, target = apsw.Connection(self.path), apsw.Connection(path)
@@ -202,6 +223,11 @@ class SqliteDialect(Dialect):
             return False
         time.sleep(0.0002 if tries < 25 else 0.001 if tries < 100 else 0.01)
         return True
+
+
+def library_version() -> str:
+    """Return the version of the SQLite that APSW brings."""
+    return apsw.sqlite_lib_version()
 
 
 def _autocheckpoint_pages(path: str) -> int:

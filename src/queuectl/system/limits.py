@@ -3,6 +3,20 @@
 import os
 import resource
 
+FILES_PER_RUN = 5  # pipe, process, log and its two segments
+OWN_FILES = 32
+
+
+def slots_that_fit(wanted: int, files: int) -> int:
+    """Return how many commands can run at once with so many open files; never none, or nothing would run."""
+    return max(1, min(wanted, (files - OWN_FILES) // FILES_PER_RUN))
+
+
+def most_open_files() -> int | None:
+    """Return how many files a process of ours may open at most; None means any number."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return None if hard == resource.RLIM_INFINITY else hard
+
 
 def allow_open_files(wanted: int) -> int:
     """Raise the limit of open files to `wanted` as far as the system lets us, and return what it is now.

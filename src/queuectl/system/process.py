@@ -149,6 +149,12 @@ class Processes:
                 members |= tied
         return self._grown(members, known)
 
+    def marks(self) -> dict[int, str]:
+        """Return the mark of every process that carries one, by pid."""
+        name = f"{CLAIM_VARIABLE}=".encode()
+        found = {pid: self._mark_of(pid).removeprefix(name) for pid in self.table}
+        return {pid: mark.decode("ascii", "replace") for pid, mark in found.items() if mark}
+
     def _tied(self, leader: int) -> set[int]:
         return {pid for pid, links in self.table.items() if leader in (pid, links.group, links.session)}
 
