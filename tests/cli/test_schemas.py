@@ -112,6 +112,9 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     for job_id in ("done", "running", "later"):
         yield _line(f"logs {job_id} --json")
     yield _line("wait done --json")
+    yield "export", ["export"]
+    (cli.folder / "export").write_text(cli.ok("export", "--state", "dead,failed"))
+    yield "import", ["import", "--skip-existing", "--json", str(cli.folder / "export")]
     yield _line("dlq show dead --json")
     yield _line("dlq retry dead --json")
     yield _line("dlq retry --all --queue none --json")

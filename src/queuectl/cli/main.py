@@ -27,6 +27,8 @@ COMMANDS = {
     "queue": ("queue", "list, pause and resume queues"),
     "config": ("config", "list, get, set and unset settings"),
     "doctor": ("doctor", "look for what is wrong, and say how to mend it"),
+    "export": ("export", "write jobs, runs, queues and settings as lines of JSON"),
+    "import": ("import_", "read what export wrote, all or nothing"),
     "migrate": ("migrate", "bring the database to this program's schema"),
 }
 ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}

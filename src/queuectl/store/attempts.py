@@ -3,9 +3,12 @@
 from queuectl.model.attempt import Attempt
 from queuectl.model.states import State
 from queuectl.model.value import columns_of
+from queuectl.store.jobs import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.model.attempt import Report
     from queuectl.model.job import Claim, Job
     from queuectl.store.database import Tx
@@ -45,6 +48,30 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "stderr_tail": report.stderr_tail,
         },
     )
+
+
+def page(tx: "Tx", seqs: "Sequence[int]", after: "tuple[int, int]", limit: int) -> list[Attempt]:
+    """Return runs on record of some jobs beyond (job, run) `after`, in that order: one page of a walk over them all."""
+    left = [seq for seq in seqs if seq >= after[0]]
+    if not left:
+        return []
+    names, params = listed("seq", left)
+    rows = tx.rows(
+        f"""
+        SELECT {COLUMNS}
+          FROM attempts
+         WHERE job_seq IN ({names}) AND (job_seq, run) > (:after_seq, :after_run)
+         ORDER BY job_seq, run
+         LIMIT :limit
+        """,
+        {**params, "after_seq": after[0], "after_run": after[1], "limit": limit},
+    )
+    return [Attempt.of_row(row) for row in rows]
+
+
+def insert_as_they_are(tx: "Tx", copies: "Sequence[Attempt]") -> None:
+    """Add runs of another store with everything they hold."""
+    tx.insert_many("attempts", Attempt.FIELDS, (tuple(run.as_dict().values()) for run in copies))  # type: ignore[arg-type]
 
 
 def runs_of(tx: "Tx", job: "Job") -> list[Attempt]:

@@ -61,6 +61,14 @@ class Dialect(ABC):
         """Return the next job numbers in order; they are never given out again."""
 
     @abstractmethod
+    def last_seq(self) -> int:
+        """Return the highest job number ever given out, 0 if none was."""
+
+    @abstractmethod
+    def pass_seqs(self, seq: int) -> None:
+        """Give out no job number up to this one any more; those who add jobs meanwhile wait for this transaction."""
+
+    @abstractmethod
     def script(self, sql: str) -> None:
         """Run the statements of a migration within the open transaction."""
 
@@ -98,6 +106,9 @@ class Dialect(ABC):
 
     def limit_answers(self, seconds: float | None) -> None:  # noqa: B027 - a file answers at once
         """Wait at most so long for each answer of a server from now on; None: as long as usual."""
+
+    def read_at_leisure(self) -> None:  # noqa: B027 - a file waits for anybody
+        """Let this transaction rest for as long as whoever takes in what it reads needs."""
 
     @property
     def longest_begin_s(self) -> float:

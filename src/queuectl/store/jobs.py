@@ -143,6 +143,41 @@ def seqs_matching(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[
     return [int(row[0] or 0) for row in rows]
 
 
+def page(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[Job]:
+    """Return matching jobs beyond `after_seq`, oldest first: one page of a walk over the whole table by number.
+
+    The states are spelt so that no index holds them: else each page might be sorted out of all jobs in a state.
+    """
+    where, params = _where(wanted.replace(states=()))
+    if wanted.states:
+        names, states = listed("state", [state.value for state in wanted.states])
+        where, params = f"{where} AND state || '' IN ({names})", {**params, **states}
+    rows = tx.rows(
+        f"SELECT {COLUMNS} FROM jobs WHERE seq > :after AND {where} ORDER BY seq LIMIT :limit",
+        {**params, "after": after_seq, "limit": limit},
+    )
+    return [Job.of_row(row) for row in rows]
+
+
+def insert_as_they_are(tx: "Tx", copies: "Sequence[Job]") -> None:
+    """Add jobs of another store with everything they hold. The caller checked them and gave them lanes."""
+    tx.insert_many("jobs", Job.FIELDS, (tuple(job.as_dict().values()) for job in copies))  # type: ignore[arg-type]
+
+
+def has_any(tx: "Tx") -> bool:
+    """Whether the store holds any job."""
+    return tx.row("SELECT 1 FROM jobs LIMIT 1") is not None
+
+
+def taken_seqs(tx: "Tx", seqs: "Sequence[int]") -> list[int]:
+    """Return those of the numbers that a job has already."""
+    taken: list[int] = []
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        taken += [int(row[0] or 0) for row in tx.rows(f"SELECT seq FROM jobs WHERE seq IN ({names})", params)]
+    return taken
+
+
 def count_matching(tx: "Tx", wanted: Filter) -> int:
     """Return how many jobs match."""
     where, params = _where(wanted)

@@ -35,6 +35,7 @@ HASTY_LOCK_SECONDS = 2.0
 HASTY_ANSWER_SECONDS = 3.0
 MIN_VERSION = 140000
 COPY_FROM_ROWS = 50
+_SEQUENCE = f"{SCHEMA}.jobs_seq_seq"  # as PostgreSQL names the one behind the identity jobs.seq
 
 # A client that fell silent in the middle of a transaction (its host lost power) must not keep its locks, else no rescue
 # could free its jobs. The rest makes the server notice a dead peer by itself; it has no effect on a local socket.
@@ -148,6 +149,24 @@ class PostgresDialect(Dialect):
             {"count": count},
         )
         return sorted(int(row[0] or 0) for row in rows)
+
+    def last_seq(self) -> int:
+        """Read the sequence as it stands."""
+        rows = self.rows(f"SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {_SEQUENCE}", {})
+        return int(rows[0][0] or 0)
+
+    def pass_seqs(self, seq: int) -> None:
+        """Restart the sequence behind this number, unless it is there already."""
+        if self.last_seq() >= seq:
+            return
+        # Changes nothing but makes nextval wait, so that what is read next still holds when it is restarted: setval
+        # takes no such lock, and could set the sequence back behind numbers that were just given out.
+        self.connection.execute(f"ALTER SEQUENCE {_SEQUENCE} CACHE 1")
+        self.connection.execute(f"ALTER SEQUENCE {_SEQUENCE} RESTART WITH {max(seq, self.last_seq()) + 1}")
+
+    def read_at_leisure(self) -> None:
+        """Lift the limit on how long this transaction may rest between two statements."""
+        self.connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
 
     def script(self, sql: str) -> None:
         """Run the statements of a migration."""

@@ -37,6 +37,20 @@ def create(tx: "Tx", name: str) -> None:
     tx.changed("INSERT INTO lanes (queue) VALUES (:name) ON CONFLICT (queue) DO NOTHING", {"name": name})
 
 
+def create_as_it_was(tx: "Tx", queue: Queue) -> bool:
+    """Make a queue of another store and its lane; False means one of this name is here already, and stays as it is."""
+    made = tx.changed(
+        """
+        INSERT INTO queues (name, paused_at, created_at)
+        VALUES (:name, :paused_at, :created_at)
+        ON CONFLICT (name) DO NOTHING
+        """,
+        {"name": queue.name, "paused_at": queue.paused_at, "created_at": queue.created_at},
+    )
+    create(tx, queue.name)
+    return bool(made)
+
+
 def open_lanes(tx: "Tx", queues: "Sequence[str] | None") -> list[int]:
     """Return the lanes that are not paused, of these queues or (None) of all."""
     rows = tx.rows("SELECT l.id, l.queue FROM lanes l JOIN queues q ON q.name = l.queue WHERE q.paused_at IS NULL")

@@ -93,9 +93,20 @@ class SqliteDialect(Dialect):
 
     def reserve_seqs(self, count: int) -> range:
         """Return the numbers after the highest ever used; the write lock keeps others from taking them."""
-        row = self._cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
-        first = (row[0] if row else 0) + 1
+        first = self.last_seq() + 1
         return range(first, first + count)
+
+    def last_seq(self) -> int:
+        """Return the number AUTOINCREMENT goes on from."""
+        row = self._cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
+        return int(row[0]) if row else 0
+
+    def pass_seqs(self, seq: int) -> None:
+        """Raise the number AUTOINCREMENT goes on from; SQLite lets that table be written to."""
+        if self.last_seq() >= seq:
+            return
+        self._cursor.execute("DELETE FROM sqlite_sequence WHERE name = 'jobs'")
+        self._cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?)", (seq,))
 
     def script(self, sql: str) -> None:
         """Run the statements of a migration."""

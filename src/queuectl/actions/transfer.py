@@ -1,0 +1,368 @@
+"""Transfer: a whole store, or some of its jobs, out as lines of JSON and in again, all or nothing."""
+
+from contextlib import closing
+
+from queuectl import __version__
+from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError
+from queuectl.model import transfer
+from queuectl.model.attempt import Attempt
+from queuectl.model.job import Job
+from queuectl.model.states import State
+from queuectl.model.transfer import End, Header, QueueLine, Reader, SettingLine
+from queuectl.model.value import Value
+from queuectl.settings import parse, resolve, shown
+from queuectl.store import attempts, audit, config, jobs, queues
+from queuectl.store.queues import Queue
+from queuectl.system.spool import Spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from queuectl.model.transfer import Shape
+    from queuectl.store.database import Database, Tx
+
+PAGE_JOBS = 200
+PAGE_RUNS = 100
+NAMED = 5
+WRITE_SECONDS = 3600.0
+
+
+class Rules(Value):
+    """What to do with jobs whose number or id is taken, and with settings."""
+
+    renumber: bool = False
+    """Give every job a fresh number; ids people gave must be free all the same."""
+    skip_existing: bool = False
+    """Pass by a job whose id or (unless renumbered) number is there already."""
+    settings: bool = False
+    """Store the settings of the file also where the store has some of its own."""
+
+
+class Imported(Value):
+    """What an import did."""
+
+    jobs: int
+    runs: int
+    queues: int
+    settings: int
+    skipped: int
+    """Jobs passed by because they are there already."""
+    settings_left: int
+    """Settings of the file that were left out because the store has its own."""
+    waiting_again: int
+    """Jobs that were running when they were exported, and wait to be run now."""
+
+
+class Contents(Value):
+    """What a file holds, checked: small things here, jobs and runs in the spool."""
+
+    header: Header
+    end: End
+    queues: tuple[QueueLine, ...]
+    settings: tuple[SettingLine, ...]
+    last_number: int
+    spool: "Spool[Job | Attempt]"
+
+
+class _Taken(Value):
+    """The jobs of one chunk whose place is taken, by their number in the file."""
+
+    seqs: frozenset[int]
+    names: tuple[str, ...]
+
+
+def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[[Shape], object]") -> End:
+    """Hand every line to `write`, from one view of the store: all of it, or (with a filter) the jobs that match.
+
+    The view stays open until the last line is taken; memory holds one page.
+    """
+
+    def work(tx: "Tx") -> End:
+        tx.dialect.read_at_leisure()
+        last = tx.dialect.last_seq()
+        header = Header(format=transfer.FORMAT, version=__version__, exported_at=tx.now, last_number=last)
+        write(transfer.header_shape(header))
+        if wanted is None:
+            for queue in queues.all_queues(tx):
+                write(transfer.queue_shape(queue.name, queue.paused_at, queue.created_at))
+            for key, value in sorted(config.stored(tx).items()):
+                write(transfer.setting_shape(key, value))
+        counts = {"job": 0, "run": 0}
+        for shape in _job_lines(tx, wanted or jobs.Filter()):
+            write(shape)
+            counts[str(shape["type"])] += 1
+        end = End(jobs=counts["job"], runs=counts["run"])
+        write(transfer.end_shape(end))
+        return end
+
+    return database.read(work)
+
+
+def import_lines(database: "Database", lines: "Iterable[bytes]", *, rules: Rules, who: str) -> Imported:
+    """Check every line, then write them all in one transaction, or raise and write none."""
+    contents = read_lines(lines)
+    with closing(contents.spool):
+        return import_contents(database, contents, rules=rules, who=who)
+
+
+def read_lines(lines: "Iterable[bytes]") -> Contents:
+    """Read and check a whole file; jobs and runs are put aside on disk, so that memory stays small."""
+    reader = Reader()
+    spool: Spool[Job | Attempt] = Spool()
+    known_queues: list[QueueLine] = []
+    known_settings: list[SettingLine] = []
+    last_number = 0
+    try:
+        for number, data in enumerate(lines, start=1):
+            text = _decoded(number, data)
+            if not text:
+                continue
+            match reader.read(number, text):
+                case Job() as job:
+                    spool.put(job, len(data))
+                    last_number = job.seq
+                case Attempt() as run:
+                    spool.put(run, len(data))
+                case QueueLine() as queue:
+                    known_queues.append(queue)
+                case SettingLine() as setting:
+                    known_settings.append(_checked_setting(number, setting))
+                case _:
+                    pass
+        header, end = reader.finish()
+    except BaseException:
+        spool.close()
+        raise
+    return Contents(
+        header=header,
+        end=end,
+        queues=tuple(known_queues),
+        settings=tuple(known_settings),
+        last_number=last_number,
+        spool=spool,
+    )
+
+
+def import_contents(database: "Database", contents: Contents, *, rules: Rules, who: str) -> Imported:
+    """Write what a file holds in one transaction, or raise and write nothing."""
+    is_empty = database.read(lambda tx: _is_empty_and_free(tx, contents, rules))
+    if not rules.renumber:
+        # Before, and for itself: else somebody who adds a job meanwhile would be given a number of the file.
+        last = max(contents.last_number, contents.header.last_number if is_empty else 0)
+        database.write(lambda tx: tx.dialect.pass_seqs(last))
+    done: Imported | None = None
+    last_seq = 0
+
+    def work(tx: "Tx") -> Imported:
+        nonlocal done, last_seq
+        done, last_seq = _write_all(tx, contents, rules, who)
+        return done
+
+    database.dialect.limit_answers(WRITE_SECONDS)
+    try:
+        return database.write(work)
+    except CommitInDoubt as error:
+        if done is not None and _is_there(database, last_seq):
+            return done
+        error.hint = "all of it may have been written all the same; look before you repeat it: queuectl list"
+        raise
+    finally:
+        database.dialect.limit_answers(None)
+
+
+def _job_lines(tx: "Tx", wanted: jobs.Filter) -> "Iterator[Shape]":
+    """Yield each job that matches, and after it its runs."""
+    after = 0
+    while page := jobs.page(tx, wanted, after, PAGE_JOBS):
+        after = page[-1].seq
+        runs = _runs(tx, [job.seq for job in page])
+        run = next(runs, None)
+        for job in page:
+            yield transfer.job_line_shape(job)
+            while run is not None and run.job_seq == job.seq:
+                yield transfer.run_line_shape(run)
+                run = next(runs, None)
+
+
+def _runs(tx: "Tx", seqs: list[int]) -> "Iterator[Attempt]":
+    after = (0, 0)
+    while page := attempts.page(tx, seqs, after, PAGE_RUNS):
+        yield from page
+        after = (page[-1].job_seq, page[-1].run)
+
+
+def _decoded(number: int, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"line {number}: not valid UTF-8 at byte {error.start + 1}", hint="nothing was written"
+        ) from None
+
+
+def _checked_setting(number: int, setting: SettingLine) -> SettingLine:
+    try:
+        key, value = parse(setting.key, setting.value)
+        return SettingLine(key=key, value=shown(key, value))
+    except BadInput as error:
+        hint = f"{error.hint}; nothing was written" if error.hint else "nothing was written"
+        raise BadInput(f"line {number}: {error.message}", hint=hint) from None
+
+
+def _is_empty_and_free(tx: "Tx", contents: Contents, rules: Rules) -> bool:
+    """Whether the store has no job; raises when it has some and the file's places are taken."""
+    if not jobs.has_any(tx):
+        return True
+    if not rules.skip_existing:
+        _refuse_taken(contents, rules, (_taken(tx, _jobs_of(chunk), rules) for chunk in contents.spool.chunks()))
+    return False
+
+
+def _refuse_taken(contents: Contents, rules: Rules, found: "Iterable[_Taken]") -> None:
+    count = 0
+    names: list[str] = []
+    for taken in found:
+        count += len(taken.seqs)
+        names += taken.names[: NAMED - len(names)]
+    if count:
+        more = f" and {count - len(names)} more" if count > len(names) else ""
+        way_out = "" if rules.renumber else ", --renumber gives fresh numbers (ids people gave must be free)"
+        verb = "exists" if count == 1 else "exist"
+        raise Refused(
+            f"{count} of the {contents.end.jobs} jobs {verb} already: {', '.join(names)}{more}",
+            hint=f"--skip-existing passes them by{way_out}; nothing was written",
+        )
+
+
+def _taken(tx: "Tx", copies: "list[Job]", rules: Rules) -> _Taken:
+    ids = {job.given_id: job.seq for job in copies if job.given_id is not None}
+    by_id = set(jobs.taken_ids(tx, list(ids)))
+    by_seq = set() if rules.renumber else set(jobs.taken_seqs(tx, [job.seq for job in copies]))
+    taken = [job for job in copies if job.seq in by_seq or job.given_id in by_id]
+    return _Taken(
+        seqs=frozenset(job.seq for job in taken),
+        names=tuple(job.id if job.given_id in by_id else str(job.seq) for job in taken[:NAMED]),
+    )
+
+
+def _jobs_of(chunk: "list[Job | Attempt]") -> list[Job]:
+    return [each for each in chunk if isinstance(each, Job)]
+
+
+def _write_all(tx: "Tx", contents: Contents, rules: Rules, who: str) -> tuple[Imported, int]:
+    """Write queues, settings, jobs and runs; return what was done and the number of the last job."""
+    made = [
+        each.name
+        for each in contents.queues
+        if queues.create_as_it_was(tx, Queue(name=each.name, paused_at=each.paused_at, created_at=each.created_at))
+    ]
+    is_taking_settings = rules.settings or not config.stored(tx)
+    if is_taking_settings:
+        _store_settings(tx, contents.settings, who)
+    writer = _Writer(tx, rules, is_empty=not jobs.has_any(tx))
+    for chunk in contents.spool.chunks():
+        writer.write(chunk)
+    audit.record(tx, who, "import", _span(writer.first_seq, writer.last_seq), writer.jobs)
+    if writer.jobs or made or contents.settings:
+        tx.wake()
+    done = Imported(
+        jobs=writer.jobs,
+        runs=writer.runs,
+        queues=len(made),
+        settings=len(contents.settings) if is_taking_settings else 0,
+        skipped=writer.skipped,
+        settings_left=0 if is_taking_settings else len(contents.settings),
+        waiting_again=writer.waiting_again,
+    )
+    return done, writer.last_seq
+
+
+def _store_settings(tx: "Tx", given: "Iterable[SettingLine]", who: str) -> None:
+    for setting in given:
+        config.put(tx, setting.key, setting.value)
+        audit.record(tx, who, "config set", f"{setting.key}={setting.value}", 1)
+    resolve(config.stored(tx), {})  # refuses what does not fit together
+
+
+def _span(first: int, last: int) -> str | None:
+    if not first:
+        return None
+    return str(first) if first == last else f"{first} to {last}"
+
+
+class _Writer:
+    """Writes jobs and runs chunk by chunk; a run goes where its job went."""
+
+    def __init__(self, tx: "Tx", rules: Rules, *, is_empty: bool) -> None:
+        self._tx = tx
+        self._rules = rules
+        self._is_empty = is_empty
+        self._lanes: dict[str, int] = {}
+        self._number: int | None = None
+        self.jobs = self.runs = self.skipped = self.waiting_again = self.first_seq = self.last_seq = 0
+
+    def write(self, chunk: "list[Job | Attempt]") -> None:
+        """Write one chunk; the first runs in it may belong to the last job of the one before."""
+        copies = self._kept(_jobs_of(chunk))
+        numbers = self._numbers(copies)
+        kept_runs: list[Attempt] = []
+        for each in chunk:
+            if isinstance(each, Job):
+                self._number = numbers.get(each.seq)
+            elif self._number is not None:
+                kept_runs.append(_moved_run(each, self._number))
+        if copies:
+            jobs.insert_as_they_are(self._tx, [self._placed(job, numbers[job.seq]) for job in copies])
+        if kept_runs:
+            attempts.insert_as_they_are(self._tx, kept_runs)
+        self.jobs += len(copies)
+        self.runs += len(kept_runs)
+        if copies:
+            self.first_seq = self.first_seq or numbers[copies[0].seq]
+            self.last_seq = numbers[copies[-1].seq]
+
+    def _kept(self, copies: list[Job]) -> list[Job]:
+        if self._is_empty:
+            return copies
+        taken = _taken(self._tx, copies, self._rules)
+        if taken.seqs and not self._rules.skip_existing:
+            raise Refused(
+                f"{', '.join(taken.names)} came into being just now", hint="import again; nothing was written"
+            )
+        self.skipped += len(taken.seqs)
+        return [job for job in copies if job.seq not in taken.seqs]
+
+    def _numbers(self, copies: list[Job]) -> dict[int, int]:
+        """Return the number each job gets, by its number in the file."""
+        old = [job.seq for job in copies]
+        new = self._tx.dialect.reserve_seqs(len(old)) if self._rules.renumber else old
+        return dict(zip(old, new, strict=True))
+
+    def _placed(self, job: Job, number: int) -> Job:
+        if job.queue not in self._lanes:
+            self._lanes[job.queue] = queues.lane_of(self._tx, job.queue)
+        placed = job.replace(seq=number, lane_id=self._lanes[job.queue], state=job.state.value)
+        if job.state is not State.PROCESSING:
+            return placed
+        stopped = placed.replace(worker_id=None, cancel_requested=0, updated_at=self._tx.now)
+        if job.cancel_requested:  # as a rescue does: what somebody wanted stopped is not begun again
+            now = self._tx.now
+            return stopped.replace(state=State.CANCELLED.value, finished_at=now, error="cancelled while running")
+        self.waiting_again += 1
+        return stopped.replace(state=State.PENDING.value)
+
+
+def _moved_run(run: Attempt, number: int) -> Attempt:
+    """Return a run under the number of its job here; output files are named by number, so a new one has none."""
+    outcome = None if run.outcome is None else run.outcome.value
+    if number == run.job_seq:
+        return run.replace(outcome=outcome)
+    return run.replace(outcome=outcome, job_seq=number, output_file=None, stderr_file=None)
+
+
+def _is_there(database: "Database", seq: int) -> bool:
+    try:
+        return seq > 0 and database.read(lambda tx: jobs.get(tx, seq)) is not None
+    except StoreError:
+        return False

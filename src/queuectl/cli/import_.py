@@ -1,0 +1,72 @@
+"""Read what `queuectl export` wrote: every line is checked, then all is written in one transaction, or nothing."""
+
+import sys
+
+from queuectl.actions.transfer import Rules, import_lines
+from queuectl.cli.store import open_store, who
+from queuectl.cli.text import note, print_json
+from queuectl.errors import BadInput
+from queuectl.model.units import counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from queuectl.actions.transfer import Imported
+    from queuectl.cli.parser import Args, Parser
+
+EXAMPLES = """\
+  queuectl import queue.jsonl
+  queuectl export | QUEUECTL_DATABASE_URL=postgresql://queue@db/queue queuectl import -
+  queuectl import --skip-existing queue.jsonl
+  queuectl import --renumber dead.jsonl
+
+Numbers and ids are kept; one that is taken refuses the whole file (exit code 6).
+A job that was running when it was exported waits to be run again, and no loss is counted.
+"""
+
+
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", metavar="FILE", help="what export wrote; - is standard input")
+    parser.add_argument(
+        "--renumber", action="store_true", help="give every job a fresh number; ids must be free all the same"
+    )
+    parser.add_argument("--skip-existing", action="store_true", help="pass by jobs whose id or number is there already")
+    parser.add_argument(
+        "--settings", action="store_true", help="take the settings, too, where the store has some of its own"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: "Args") -> int:
+    """Check and write a file, and say what became of it."""
+    rules = Rules(renumber=args.renumber, skip_existing=args.skip_existing, settings=args.settings)
+    done = import_lines(open_store(args), _lines(args.file), rules=rules, who=who())
+    if args.json:
+        print_json(done.as_dict())
+        return 0
+    print(f"{counted(done.jobs, 'job')} and {counted(done.runs, 'run')} imported{_beside(done)}")
+    if done.skipped:
+        note(f"{counted(done.skipped, 'job')} passed by, there already")
+    if done.waiting_again:
+        note(f"{counted(done.waiting_again, 'job')} ran when exported, and will run again")
+    if done.settings_left:
+        note(f"{counted(done.settings_left, 'setting')} left out: this store has its own; take them with --settings")
+    return 0
+
+
+def _beside(done: "Imported") -> str:
+    parts = [counted(count, noun) for count, noun in ((done.queues, "queue"), (done.settings, "setting")) if count]
+    return f", with {' and '.join(parts)}" if parts else ""
+
+
+def _lines(source: str) -> "Iterator[bytes]":
+    try:
+        if source == "-":
+            yield from sys.stdin.buffer
+            return
+        with open(source, "rb") as file:
+            yield from file
+    except OSError as error:
+        raise BadInput(f"cannot read {source}: {error.strerror}") from None

@@ -1,0 +1,363 @@
+"""Export and import: what goes out of one store comes into another as it was, or not at all."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from queuectl.actions import control
+from queuectl.actions.connect import connect, locate
+from queuectl.actions.submit import submit
+from queuectl.actions.transfer import Imported, Rules, export, import_lines
+from queuectl.errors import BadInput, Refused
+from queuectl.model.attempt import Attempt
+from queuectl.model.job import Job, JobSpec
+from queuectl.model.states import State
+from queuectl.model.verdict import OutcomeKind
+from queuectl.store import attempts, audit, config, jobs, queues
+from queuectl.store.database import Database
+from tests import postgres
+from tests.store.rows import add_job, add_worker, claim_one, get_job, get_runs
+
+AS_IT_IS = Rules()
+RENUMBER = Rules(renumber=True)
+SKIP = Rules(skip_existing=True)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """Another store of each kind, open and empty: with `db`, all four pairs."""
+    environ = {"QUEUECTL_HOME": str(tmp_path / "other")}
+    if request.param == "sqlite":
+        yield from opened(environ)
+        return
+    with postgres.fresh_database(request.getfixturevalue("postgres_server_url")) as url:
+        yield from opened({**environ, "QUEUECTL_DATABASE_URL": url})
+
+
+def opened(environ: dict[str, str]) -> Iterator[Database]:
+    database = connect(locate(None, environ))
+    yield database
+    database.close()
+
+
+def lines_of(db: Database, wanted: jobs.Filter | None = None) -> list[bytes]:
+    """Return what an export writes, line by line."""
+    lines: list[bytes] = []
+    export(db, wanted, lambda shape: lines.append(json.dumps(shape, ensure_ascii=False).encode() + b"\n"))
+    return lines
+
+
+def bring(db: Database, lines: list[bytes], rules: Rules = AS_IT_IS) -> Imported:
+    return import_lines(db, lines, rules=rules, who="me")
+
+
+def add_run(db: Database, job: Job, run: int = 1, tail: bytes = b"", **changes: object) -> None:
+    attempt = Attempt(
+        job_seq=job.seq, run=run, attempt=1, worker_id="w1", host="here", started_at=5, finished_at=6,
+        outcome=OutcomeKind.EXITED, exit_code=1, signal=None, error="exit code 1", cpu_ms=3, peak_memory_bytes=9,
+        output_bytes=len(tail), output_file=None, output_tail=tail, stderr_bytes=None, stderr_file=None,
+        stderr_tail=None,
+    ).replace(outcome="exited", **changes)  # fmt: skip
+    db.write(lambda tx: attempts.insert_as_they_are(tx, [attempt]))
+
+
+def fill(db: Database) -> None:
+    """Write a job in every state, with everything a row can hold, and what stands beside jobs."""
+    for state in State:
+        if state is not State.PROCESSING:
+            add_job(db, state, queue="mail" if state is State.DEAD else "default", given_id=f"{state}-1")
+    full = add_job(
+        db, State.BLOCKED, held_at=7_000, split_output=1, timeout_ms=1_500, priority=-3, run=3, attempts=2, losses=1,
+        backoff='{"strategy": "fixed", "base": 1.5, "max_ms": 10, "fixed_ms": 5, "jitter": 0.25}', cwd="/tmp/ü",
+        env='{"A": "line\\none", "Ü": "ß"}', tags='["one", "two"]', argv='["printf", "a b", "\\u2028"]',
+        error="exit code 1", exit_code=1, started_at=1, run_at=2,
+    )  # fmt: skip
+    add_run(db, full, 1, b"\xff\x00not text\n")
+    add_run(db, full, 2, "ünïcode\r\n\x1b[31m\u2028".encode(), output_file=f"0/{full.seq}.2.log")
+    add_run(db, full, 3, b"out", stderr_bytes=4, stderr_tail=b"\xfe", stderr_file=f"0/{full.seq}.3.err.log")
+    control.set_setting(db, "max_retries", "7", who="me")
+    control.pause_queue(db, "mail", who="me")
+
+
+def test_what_comes_out_after_a_move_is_what_went_in_but_for_the_time(db: Database, other: Database) -> None:
+    fill(db)
+    gone = add_job(db)
+    db.write(lambda tx: jobs.delete(tx, [gone.seq]))  # its number is never given out again, there either
+    before = lines_of(db)
+
+    done = bring(other, before)
+
+    assert lines_of(other)[1:] == before[1:]
+    assert json.loads(lines_of(other)[0]) | {"exported_at": 0} == json.loads(before[0]) | {"exported_at": 0}
+    assert done == Imported(
+        jobs=8, runs=3, queues=2, settings=1, skipped=0, settings_left=0, waiting_again=0
+    )  # fmt: skip
+    assert submit(other, [JobSpec(command="true")], who="me", environ={}) == [str(gone.seq + 1)]
+
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=30)
+NAMES = TEXT.map(lambda name: "V" + name.replace("=", ""))
+SPECS = st.builds(
+    lambda command, argv, env, priority, tags, timeout_ms, split: JobSpec(
+        command=None if argv else f"x{command}", argv=argv or None, env=env, priority=priority, tags=tuple(tags),
+        timeout_ms=timeout_ms, split_output=split,
+    ),
+    TEXT, st.lists(TEXT, max_size=3).map(tuple), st.dictionaries(NAMES, TEXT),
+    st.integers(-(10**9), 10**9), st.lists(st.sampled_from(["a", "b.c", "d-e"]), unique=True),
+    st.none() | st.integers(0, 10**9), st.booleans(),
+)  # fmt: skip
+
+
+@hypothesis_settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(specs=st.lists(SPECS, min_size=1, max_size=5), tails=st.lists(st.binary(max_size=40), min_size=1, max_size=4))
+def test_any_job_and_any_output_survives_a_move(
+    specs: list[JobSpec], tails: list[bytes], db: Database, other: Database
+) -> None:
+    ids = submit(db, specs, who="me", environ={})
+    job = get_job(db, int(ids[0]))
+    db.dialect.script(f"UPDATE jobs SET run = {len(tails)} WHERE seq = {job.seq}")
+    for number, tail in enumerate(tails, 1):
+        add_run(db, job, number, tail)
+    before = lines_of(db)
+
+    bring(other, before)
+
+    assert lines_of(other)[1:] == before[1:]
+    assert [run.output_tail for run in get_runs(other, job.seq)] == tails
+    for store in (db, other):
+        store.write(lambda tx: jobs.delete(tx, [int(job_id) for job_id in ids]))
+
+
+def test_pages_leave_nothing_out_and_repeat_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuectl.actions.transfer.PAGE_JOBS", 2)
+    monkeypatch.setattr("queuectl.actions.transfer.PAGE_RUNS", 2)
+    added = [add_job(db, run=3) for _ in range(5)]
+    for job in added[::2]:
+        for run in (1, 2, 3):
+            add_run(db, job, run)
+
+    shapes = [json.loads(line) for line in lines_of(db)]
+
+    assert [shape["number"] for shape in shapes if shape["type"] == "job"] == [job.seq for job in added]
+    runs = [(shape["job"], shape["run"]) for shape in shapes if shape["type"] == "run"]
+    assert runs == [(job.seq, run) for job in added[::2] for run in (1, 2, 3)]
+    assert shapes[-1] == {"type": "end", "jobs": 5, "runs": 9}
+
+
+@pytest.mark.parametrize(
+    "wanted, ids",
+    [
+        (jobs.Filter(states=(State.DEAD, State.FAILED)), ["failed-1", "dead-1"]),
+        (jobs.Filter(queue="mail"), ["dead-1"]),
+        (jobs.Filter(tags=("two",)), ["8"]),
+        (jobs.Filter(states=(State.DEAD,), queue="default"), []),
+    ],
+)
+def test_a_filter_chooses_jobs_with_their_runs_and_nothing_beside(
+    db: Database, wanted: jobs.Filter, ids: list[str]
+) -> None:
+    fill(db)
+
+    shapes = [json.loads(line) for line in lines_of(db, wanted)]
+
+    assert [shape["id"] or str(shape["number"]) for shape in shapes if shape["type"] == "job"] == ids
+    assert {shape["type"] for shape in shapes} <= {"header", "job", "run", "end"}
+
+
+def test_an_export_sees_one_moment(db: Database, target: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuectl.actions.transfer.PAGE_JOBS", 1)
+    first, second = add_job(db), add_job(db)
+    somebody_else = connect(target)  # type: ignore[arg-type]
+    seen: list[object] = []
+
+    def write(shape: dict[str, object]) -> None:
+        if shape["type"] == "job" and not seen:
+            somebody_else.write(lambda tx: jobs.delete(tx, [second.seq]))
+            submit(somebody_else, [JobSpec(command="true")], who="me", environ={})
+        seen.append(shape.get("number"))
+
+    export(db, jobs.Filter(states=(State.PENDING,)), write)
+    somebody_else.close()
+
+    assert [number for number in seen if number] == [first.seq, second.seq]
+
+
+def test_a_job_that_ran_waits_again_with_its_run_number_and_no_loss(db: Database, other: Database) -> None:
+    add_worker(db)
+    add_job(db, run=4, attempts=1)
+    claim_one(db)
+    lines = lines_of(db)
+
+    done = bring(other, lines)
+
+    [job] = other.read(lambda tx: jobs.newest(tx, jobs.Filter(), 10))
+    assert (job.state, job.run, job.attempts, job.losses, job.worker_id) == (State.PENDING, 5, 1, 0, None)
+    assert done.waiting_again == 1
+    add_worker(other)
+    assert claim_one(other).job.run == 6
+
+
+def test_a_job_that_was_being_stopped_is_cancelled(db: Database, other: Database) -> None:
+    add_job(db, State.PROCESSING, cancel_requested=1)
+
+    done = bring(other, lines_of(db))
+
+    [job] = other.read(lambda tx: jobs.newest(tx, jobs.Filter(), 10))
+    assert (job.state, job.cancel_requested, done.waiting_again) == (State.CANCELLED, 0, 0)
+    assert job.finished_at is not None
+
+
+def test_a_number_that_is_taken_refuses_all(db: Database) -> None:
+    fill(db)
+    before = lines_of(db)
+
+    with pytest.raises(Refused, match=r"8 of the 8 jobs exist already: pending-1, .* and 3 more"):
+        bring(db, before)
+
+    assert lines_of(db)[1:] == before[1:]
+
+
+def test_an_id_that_is_taken_refuses_all_also_with_fresh_numbers(db: Database, other: Database) -> None:
+    add_job(db)
+    add_job(db, given_id="mine")
+    lines = lines_of(db)
+    db.write(lambda tx: jobs.delete(tx, [1, 2]))
+    add_job(db, given_id="mine")
+
+    for rules in (AS_IT_IS, RENUMBER):
+        with pytest.raises(Refused, match="1 of the 2 jobs exists already: mine"):
+            bring(db, lines, rules)
+
+    assert db.read(lambda tx: jobs.count_matching(tx, jobs.Filter())) == 1
+
+
+def test_fresh_numbers_follow_those_in_use_and_runs_go_with_their_jobs(db: Database, other: Database) -> None:
+    add_job(other, given_id="own")
+    job = add_job(db, given_id="far", run=1)
+    add_run(db, job, 1, b"tail", output_file=f"0/{job.seq}.1.log")
+    add_job(db)
+
+    done = bring(other, lines_of(db), RENUMBER)
+
+    found = other.read(lambda tx: jobs.newest(tx, jobs.Filter(), 10))
+    assert [(each.seq, each.given_id) for each in found] == [(3, None), (2, "far"), (1, "own")]
+    [run] = get_runs(other, 2)
+    assert (run.output_tail, run.output_file) == (b"tail", None), "the file 0/1.1.log is that of job own"
+    assert (done.jobs, done.runs) == (2, 1)
+    assert submit(other, [JobSpec(command="true")], who="me", environ={}) == ["4"]
+
+
+def test_jobs_that_exist_are_passed_by_with_their_runs(db: Database, other: Database) -> None:
+    known = add_job(db, given_id="both", run=1)
+    add_run(db, known)
+    bring(other, lines_of(db))
+    fresh = add_job(db, run=1)
+    add_run(db, fresh)
+
+    done = bring(other, lines_of(db), SKIP)
+
+    assert (done.jobs, done.runs, done.skipped) == (1, 1, 1)
+    assert [run.run for run in get_runs(other, fresh.seq)] == [1]
+    assert lines_of(other)[1:] == lines_of(db)[1:]
+
+
+def test_numbers_of_the_file_are_not_given_out_again(db: Database, other: Database) -> None:
+    add_job(other)
+    db.write(lambda tx: tx.dialect.pass_seqs(1000))
+    add_job(db)
+
+    bring(other, lines_of(db))
+
+    assert submit(other, [JobSpec(command="true")], who="me", environ={}) == ["1002"]
+
+
+def test_numbers_passed_once_are_not_taken_back(db: Database) -> None:
+    db.write(lambda tx: tx.dialect.pass_seqs(50))
+    db.write(lambda tx: tx.dialect.pass_seqs(20))
+
+    assert db.read(lambda tx: tx.dialect.last_seq()) == 50
+    assert submit(db, [JobSpec(command="true")], who="me", environ={}) == ["51"]
+
+
+def test_settings_of_a_store_that_has_its_own_stay_unless_asked_for(db: Database, other: Database) -> None:
+    control.set_setting(db, "max_retries", "7", who="me")
+    control.set_setting(other, "shell", "/bin/bash", who="me")
+
+    left = bring(other, lines_of(db))
+    kept = other.read(config.stored)
+    taken = bring(other, lines_of(db), Rules(settings=True))
+
+    assert (left.settings, left.settings_left, kept) == (0, 1, {"shell": "/bin/bash"})
+    assert (taken.settings, taken.settings_left) == (1, 0)
+    assert other.read(config.stored) == {"shell": "/bin/bash", "max_retries": "7"}
+
+
+def test_settings_that_do_not_fit_those_of_the_store_refuse_all(db: Database, other: Database) -> None:
+    add_job(db)
+    control.set_setting(db, "worker_heartbeat_interval", "20s", who="me")
+    control.set_setting(other, "lock_lease_seconds", "30s", who="me")
+
+    with pytest.raises(BadInput, match="too short"):
+        bring(other, lines_of(db), Rules(settings=True))
+
+    assert other.read(config.stored) == {"lock_lease_seconds": "30"}
+    assert not other.read(jobs.has_any)
+
+
+def test_a_queue_that_is_there_keeps_its_own_state(db: Database, other: Database) -> None:
+    control.pause_queue(db, "mail", who="me")
+    control.pause_queue(db, "new", who="me")
+    add_job(other, queue="mail")
+
+    done = bring(other, lines_of(db))
+
+    assert {queue.name: bool(queue.paused_at) for queue in other.read(queues.all_queues)} == {
+        "mail": False,
+        "new": True,
+    }
+    assert done.queues == 1
+
+
+def test_an_import_is_on_record_and_wakes_workers(db: Database, other: Database) -> None:
+    control.set_setting(db, "max_retries", "7", who="me")
+    add_job(db)
+    add_job(db)
+    rung: list[str] = []
+    other._ring = lambda: rung.append("rung")
+
+    bring(other, lines_of(db))
+
+    acts = other.read(lambda tx: audit.newest(tx, 10))
+    assert [(act.who, act.action, act.target, act.count) for act in acts] == [
+        ("me", "import", "1 to 2", 2),
+        ("me", "config set", "max_retries=7", 1),
+    ]
+    assert rung == ["rung"]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_file_that_was_cut_off_writes_nothing(db: Database, other: Database, cut: int) -> None:
+    fill(db)
+
+    with pytest.raises(BadInput, match="cut off"):
+        bring(other, lines_of(db)[:-cut])
+
+    assert not other.read(jobs.has_any)
+    assert other.read(queues.all_queues) == []
+
+
+def test_a_bad_last_line_writes_nothing(db: Database, other: Database) -> None:
+    fill(db)
+    lines = lines_of(db)
+    lines[-2] = b'{"type": "run"'
+
+    with pytest.raises(BadInput, match=f"line {len(lines) - 1}: broken JSON at column 15"):
+        bring(other, lines)
+
+    assert not other.read(jobs.has_any)
+    assert other.read(config.stored) == {}

@@ -1,0 +1,185 @@
+"""The lines of an export: each is read back as it was written, and what does not fit is refused with its line."""
+
+import json
+from typing import Any
+
+import pytest
+
+from queuectl.errors import BadInput
+from queuectl.model import transfer
+from queuectl.model.attempt import Attempt
+from queuectl.model.job import Job
+from queuectl.model.states import State
+from queuectl.model.transfer import End, Header, Reader
+from queuectl.model.verdict import OutcomeKind
+from tests.model.jobs import a_job
+
+Shape = dict[str, Any]
+HEADER = transfer.header_shape(Header(format=1, version="0", exported_at=0, last_number=9))
+WAITING = a_job(state=State.PENDING, worker_id=None, run=2)
+
+
+def a_run(**changes: object) -> Attempt:
+    run = Attempt(
+        job_seq=7, run=1, attempt=1, worker_id="w1", host="here", started_at=1, finished_at=2,
+        outcome=OutcomeKind.EXITED, exit_code=0, signal=None, error=None, cpu_ms=1, peak_memory_bytes=2,
+        output_bytes=3, output_file=None, output_tail=b"", stderr_bytes=None, stderr_file=None, stderr_tail=None,
+    )  # fmt: skip
+    return run.replace(**changes)
+
+
+def job(**changes: object) -> Shape:
+    return {**transfer.job_line_shape(WAITING), **changes}
+
+
+def run(**changes: object) -> Shape:
+    return {**transfer.run_line_shape(a_run()), **changes}
+
+
+def read(*shapes: Shape | str) -> None:
+    """Read lines after a header, as one file."""
+    reader = Reader()
+    for number, shape in enumerate((HEADER, *shapes), 1):
+        reader.read(number, shape if isinstance(shape, str) else json.dumps(shape))
+
+
+def test_every_column_of_a_job_and_of_a_run_is_in_its_line() -> None:
+    names = {"seq": "number", "given_id": "id", "worker_id": "worker", "job_seq": "job"}
+
+    job_names = {names.get(field, field) for field in Job.FIELDS if field != "lane_id"}
+    run_names = {names.get(field, field) for field in Attempt.FIELDS}
+
+    assert job_names | {"type"} == job().keys()
+    assert run_names | {"type"} == run().keys()
+
+
+@pytest.mark.parametrize("tail", [b"", b"text\n", "ü\u2028\x1b[0m\x00".encode(), b"\xff\xfe", b"\xed\xa0\x80"])
+def test_a_tail_is_read_back_byte_by_byte(tail: bytes) -> None:
+    written = transfer.run_line_shape(a_run(output_tail=tail, stderr_tail=tail, stderr_bytes=1))
+    reader = Reader()
+    reader.read(1, json.dumps(HEADER))
+    reader.read(2, json.dumps(job()))
+
+    found = reader.read(3, json.dumps(written, ensure_ascii=False))
+
+    assert isinstance(found, Attempt)
+    assert (found.output_tail, found.stderr_tail) == (tail, tail)
+
+
+@pytest.mark.parametrize(
+    "shape, words",
+    [
+        ("{", "line 2: broken JSON at column 2"),
+        ("[]", "not an object"),
+        ("1", "not an object"),
+        ({}, "no type"),
+        ({"type": "jobb"}, "unknown type 'jobb'; did you mean 'job'"),
+        (job(comand="true"), "unknown field of a job 'comand'; did you mean 'command'"),
+        ({key: value for key, value in job().items() if key != "run_at"}, "the job has no run_at"),
+        (job(state="complete"), "unknown state 'complete'; did you mean 'completed'"),
+        (job(state="completed"), "job 7 is completed: a job has finished_at exactly when"),
+        (job(finished_at="2026-01-01T00:00:00.000Z"), "job 7 is pending: a job has finished_at"),
+        (job(state="scheduled"), "waits for a time and has no run_at"),
+        (job(state="failed"), "waits for a time and has no run_at"),
+        (job(state="processing"), "has a worker exactly when"),
+        (job(worker="w1"), "has a worker exactly when"),
+        (job(state="processing", worker="w1", run=0), "has run 0"),
+        (job(cancel_requested=True), "is to be stopped"),
+        (job(held_at="2026-01-01T00:00:00.000Z"), "is held and not blocked"),
+        (job(command=None), "has either a command or an argv"),
+        (job(argv=["true"]), "has either a command or an argv"),
+        (job(command=""), "command is empty"),
+        (job(command="a\0b"), "NUL"),
+        (job(command="\ud800"), "not valid UTF-8"),
+        (job(number=0), "number 0 is out of range"),
+        (job(number=True), "number must be a whole number"),
+        (job(number=10**16), "out of range"),
+        (job(id="17"), "bad id '17'"),
+        (job(queue="a b"), "bad queue"),
+        (job(priority=10**10), "priority 10000000000 is out of range"),
+        (job(priority="5"), "priority must be a whole number, not '5'"),
+        (job(max_retries=-1), "max_retries -1 is out of range"),
+        (job(run=2**31), "run 2147483648 is out of range"),
+        (job(split_output=1), "split_output must be true or false"),
+        (job(created_at="2026-01-01"), "created_at must be a time"),
+        (job(created_at="2026-02-30T00:00:00.000Z"), "a time that exists"),
+        (job(created_at="1969-12-31T23:59:59.999Z"), "before 1970"),
+        (job(created_at=None), "created_at must be a time"),
+        (job(env={"QUEUECTL_X": "1"}), "is set by queuectl itself"),
+        (job(env=[]), "env must be an object"),
+        (job(tags=["a b"]), "bad tag"),
+        (job(cwd="here"), "absolute path"),
+        (job(backoff={"bse": 1}), "did you mean 'base'"),
+        (job(backoff={"jitter": 2}), "backoff jitter 2 is out of range"),
+        (job(backoff={"strategy": "linea"}), "did you mean 'linear'"),
+        (job(error=5), "error must be text"),
+        (job(timeout_ms=-1), "timeout_ms -1 is out of range"),
+        (run(), "a run of job 7 that does not follow it"),
+        ({"type": "queue", "name": "-x", "paused_at": None, "created_at": "2026-01-01T00:00:00.000Z"}, "bad name"),
+        (HEADER, "a second header"),
+        ({"type": "end", "jobs": 3, "runs": 0}, "says 3 jobs and 0 runs, but holds 0 and 0"),
+    ],
+)
+def test_a_line_that_cannot_be_is_refused_with_its_number(shape: Shape | str, words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read(shape)
+
+    assert caught.value.message.startswith("line 2: ")
+    assert words in caught.value.message
+    assert caught.value.hint.endswith("nothing was written")
+
+
+@pytest.mark.parametrize(
+    "shapes, words",
+    [
+        ([job(), job()], "job 7 after job 7"),
+        ([job(), job(number=3)], "job 3 after job 7"),
+        ([job(id="x"), job(number=8, id="x")], "id 'x' is given twice"),
+        ([job(), run(run=3)], "run 3 of job 7 is out of order"),
+        ([job(), run(), run()], "run 1 of job 7 is out of order"),
+        ([job(), run(job=8)], "a run of job 8 that does not follow it"),
+        ([job(), run(outcome="exit")], "did you mean 'exited'"),
+        ([job(), run(output_file="../../etc/passwd")], "bad output file"),
+        ([job(), run(output_file="0/8.1.log")], "bad output file"),
+        ([job(), run(output_file="0/7.1.log/../x")], "bad output file"),
+        ([job(), run(stderr_file="/etc/passwd")], "bad output file"),
+        ([job(), run(output_tail={"base64": "!"})], "bad base64"),
+        ([job(), run(output_tail=5)], "output_tail must be text or"),
+        ([job(), run(stderr_bytes=5)], "one of stderr_bytes and stderr_tail"),
+        ([job(), {"type": "setting", "key": "shell", "value": "x"}], "a setting after the jobs"),
+        ([transfer.setting_shape("a", "b"), transfer.setting_shape("a", "c")], "setting 'a' is given twice"),
+        ([{"type": "end", "jobs": 0, "runs": 0}, job()], "a job after the end"),
+    ],
+)
+def test_lines_that_do_not_fit_each_other_are_refused(shapes: list[Shape], words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read(*shapes)
+
+    assert words in caught.value.message
+
+
+def test_a_newer_format_is_refused_before_anything_else_of_it_is_read() -> None:
+    with pytest.raises(BadInput, match=r"line 1: format 2 is newer than this queuectl knows \(1\)") as caught:
+        Reader().read(1, '{"type": "header", "format": 2, "whatever": true}')
+
+    assert "upgrade" in caught.value.hint
+
+
+def test_a_file_without_a_header_is_refused() -> None:
+    with pytest.raises(BadInput, match="line 1: a job before the header"):
+        Reader().read(1, json.dumps(job()))
+
+
+def test_nothing_at_all_is_no_export() -> None:
+    with pytest.raises(BadInput, match="empty"):
+        Reader().finish()
+
+
+def test_the_end_is_known_when_it_was_read() -> None:
+    reader = Reader()
+    reader.read(1, json.dumps(HEADER))
+    reader.read(2, json.dumps(transfer.end_shape(End(jobs=0, runs=0))))
+
+    header, end = reader.finish()
+
+    assert (header.last_number, end.jobs) == (9, 0)
