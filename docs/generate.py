@@ -22,7 +22,7 @@ NOT_YET = frozenset({Move.SNOOZE, Move.DEFER, Move.PARK, Move.UNBLOCK, Move.STAR
 # Moves that may lead to more states than this version takes them to.
 LEADS_ONLY_TO = {Move.REVIVE: frozenset({State.PENDING})}
 # Settings that are stored and checked, and that nothing obeys in this version.
-NOT_IN_FORCE = frozenset({"retention_completed", "retention_cancelled", "retention_dead"})
+NOT_IN_FORCE: frozenset[str] = frozenset()
 
 OUTCOMES = {
     OutcomeKind.EXITED: "the command ended by itself; 0 is success, any other exit code a failed run",
@@ -107,7 +107,7 @@ def reference_page() -> str:
         "Set with `queuectl config set KEY VALUE`, names with `-` or `_`. An environment variable overrides what is "
         "stored. `default_max_tries` is accepted for `max_retries` plus one.",
         _table(("setting", "default", "environment", "meaning"), _settings()),
-        "\\* Kept for a later version: nothing obeys it yet, so nothing is removed by age.",
+        *(["\\* Kept for a later version: nothing obeys it yet."] if NOT_IN_FORCE else []),
         "## States",
         _table(("state", "meaning"), ((f"`{state}`", MEANING[state]) for state in State)),
         "More in [states and moves](states.md).",

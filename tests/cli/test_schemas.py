@@ -137,6 +137,8 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("config get backoff-base --json")
     yield _line("config unset max_retries --json")
     yield _line("config unset max_retries --json")
+    yield _line("prune --dry-run --json")
+    yield _line("prune --json")
 
 
 def _batch(folder: Path) -> Path:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from queuectl.model.states import State
-from queuectl.store import claims, jobs, moves, queues
+from queuectl.model.states import FINAL, State
+from queuectl.store import claims, jobs, moves, queues, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.postgres import PostgresDialect
@@ -165,6 +165,33 @@ def test_the_newest_jobs_of_a_state_are_found_in_the_index_of_that_state(crowded
     plans = plans_of(crowded, lambda tx: jobs.newest(tx, jobs.Filter(states=(state,)), 50))
 
     assert_pinned(plans[:1], f"jobs_{names[state]}")
+
+
+@pytest.mark.parametrize("state", sorted(FINAL))
+def test_a_portion_of_old_jobs_is_the_first_of_the_index_of_finished_jobs(crowded: Database, state: State) -> None:
+    plans = plans_of(crowded, lambda tx: jobs.finished_before(tx, state, 10_000, 500))
+
+    assert_pinned(plans, "jobs_finished")
+    assert_nothing_sorted(plans)
+
+
+@pytest.mark.parametrize("before", [1, 10_000])
+def test_old_jobs_are_counted_in_the_index_of_finished_jobs(crowded: Database, before: int) -> None:
+    plans = plans_of(crowded, lambda tx: jobs.count_finished_before(tx, State.DEAD, before))
+
+    assert_pinned(plans, "jobs_finished")
+
+
+def test_whether_a_running_job_names_a_worker_is_read_from_the_index_of_running_jobs(crowded: Database) -> None:
+    plans = plans_of(crowded, lambda tx: workers.prune(tx, 1, 500))
+
+    assert_pinned(plans[:1], "jobs_running")
+
+
+def test_which_jobs_of_a_log_folder_are_there_is_read_by_their_numbers(crowded: Database) -> None:
+    plans = plans_of(crowded, lambda tx: [jobs.seqs_between(tx, 1000, 1999), jobs.has_beyond(tx, 1999)])
+
+    assert all("jobs_pkey" in plan or "SEARCH jobs USING INTEGER PRIMARY KEY" in plan for plan in plans), plans
 
 
 def plans_of(db: Database, work: Callable[[Tx], object]) -> list[str]:

@@ -87,6 +87,14 @@ def look_at(target: Target) -> Database | None:
     return _open_sqlite(target, target.sqlite_path, is_patient=False, is_reading=True)[0]
 
 
+def use_for_work(target: Target, database: Database) -> None:
+    """Make a store fit for workers: a backup opened as a store has no write-ahead log yet."""
+    if target.sqlite_path is not None:
+        target.home.make()
+        with setup_lock(target.home):
+            migrate.set_up_sqlite(database.dialect, database)  # type: ignore[arg-type]
+
+
 def migrate_store(target: Target) -> tuple[int, int]:
     """Bring a store to the schema of this program; return the versions before and after."""
     from contextlib import closing

@@ -29,6 +29,7 @@ COMMANDS = {
     "doctor": ("doctor", "look for what is wrong, and say how to mend it"),
     "export": ("export", "write jobs, runs, queues and settings as lines of JSON"),
     "import": ("import_", "read what export wrote, all or nothing"),
+    "prune": ("prune", "remove finished jobs that were kept long enough"),
     "migrate": ("migrate", "bring the database to this program's schema"),
 }
 ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}

@@ -5,8 +5,10 @@ import os
 import sys
 import time
 
-from queuectl.actions.connect import Target, connect, locate, working_settings
+from queuectl.actions.connect import Target, connect, locate, use_for_work, working_settings
 from queuectl.actions.rescue import Rescuer
+from queuectl.actions.sweep import note_store
+from queuectl.actions.upkeep import Upkeep
 from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.units import counted
 from queuectl.model.value import Value
@@ -68,11 +70,14 @@ class Supervisor:
         self._loop = Loop()
         self._database = connect(target, is_patient=False)
         try:
+            use_for_work(target, self._database)
+            note_store(self._database, target.home)
             self._identity, self._heartbeat = self._register()
         except BaseException:
             self._database.close()
             raise
         self._rescuer = Rescuer(self._database, target.home, os.environ)
+        self._chores = Upkeep(self._database, target.home, os.environ)
         self._warden = Warden(self._wards, log)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._workers: list[Started] = []
@@ -111,6 +116,8 @@ class Supervisor:
         self._heartbeat.stop()
         try:
             self._upkeep(time.monotonic())
+            if self._plan.until_idle:
+                self._chores.finish()
             self._identity.end()
             self._rescuer.finish()
         except StoreError as error:
@@ -138,6 +145,8 @@ class Supervisor:
             if now >= self._next_upkeep:
                 self._upkeep(now)
                 self._log.trouble_over()
+            elif now >= self._chores.due:
+                self._chores.step()
             self._bell.attend()
         except QueuectlError as error:
             self._log.trouble(error.message)
@@ -148,7 +157,7 @@ class Supervisor:
         for due in [due for due in self._owed if due <= now]:
             self._owed.remove(due)
             self._start_worker()
-        self._loop.turn(min([self._next_upkeep, *self._owed]))
+        self._loop.turn(min([self._next_upkeep, self._chores.due, *self._owed]))
 
     def _upkeep(self, now: float) -> None:
         """See to orders, to workers that died, and to the size of SQLite's log."""

@@ -18,12 +18,18 @@ class Act(Value):
     count: int
 
 
-def record(tx: "Tx", who: str, action: str, target: str | None, count: int) -> None:
-    """Put an act on record."""
-    tx.changed(
-        "INSERT INTO audit (at, who, action, target, count) VALUES (:now, :who, :action, :target, :count)",
+def record(tx: "Tx", who: str, action: str, target: str | None, count: int) -> int:
+    """Put an act on record and return the number of its row."""
+    row = tx.row(
+        "INSERT INTO audit (at, who, action, target, count) VALUES (:now, :who, :action, :target, :count) RETURNING id",
         {"now": tx.now, "who": who, "action": action, "target": target, "count": count},
     )
+    return int(row[0] or 0) if row else 0
+
+
+def add_to(tx: "Tx", act_id: int, count: int) -> None:
+    """Count more of an act that takes several transactions."""
+    tx.changed("UPDATE audit SET count = count + :count WHERE id = :id", {"count": count, "id": act_id})
 
 
 def newest(tx: "Tx", limit: int) -> list[Act]:

@@ -29,6 +29,8 @@ class Dialect(ABC):
     """Ends a SELECT whose rows this transaction is about to change; waits for whoever holds them."""
     is_watched: str
     """A condition that holds while somebody wants to be told of changes; uses `:now`."""
+    likely: str
+    """Stands before a condition in brackets that is to be sought in an index, where the planner must be told."""
     for_share: str
     """Ends a SELECT whose rows must not change before this transaction ends."""
 
@@ -103,6 +105,14 @@ class Dialect(ABC):
     def make_room(self) -> bool:
         """Give space back that is not needed, after a write found none; False means there was nothing to give."""
         return False
+
+    def shrink(self, pages: int) -> bool:
+        """Give some of the space that nothing uses back to the disk; True means there is more to give."""
+        return False
+
+    def rewrite(self) -> tuple[int, int]:
+        """Write the whole store anew without the space that nothing uses; return its bytes before and after."""
+        raise NotImplementedError(f"{self.name} looks after its own space")
 
     def limit_answers(self, seconds: float | None) -> None:  # noqa: B027 - a file answers at once
         """Wait at most so long for each answer of a server from now on; None: as long as usual."""

@@ -218,6 +218,44 @@ def has_unfinished(tx: "Tx", lanes: "Sequence[int]") -> bool:
     return False
 
 
+def finished_before(tx: "Tx", state: State, before: int, limit: int) -> list[int]:
+    """Return the numbers of jobs that came to a final state before a time, the longest over first; takes them."""
+    rows = tx.rows(
+        f"""
+        SELECT seq
+          FROM jobs
+         WHERE {_finished(tx, state)} AND finished_at < :before
+         ORDER BY finished_at
+         LIMIT :limit {tx.dialect.skip_locked}
+        """,
+        {"before": before, "limit": limit},
+    )
+    return [int(row[0] or 0) for row in rows]
+
+
+def count_finished_before(tx: "Tx", state: State, before: int) -> int:
+    """Return how many jobs came to a final state before a time."""
+    sql = f"SELECT count(*) FROM jobs WHERE {_finished(tx, state)} AND finished_at < :before"
+    row = tx.row(sql, {"before": before})
+    return int(row[0] or 0) if row else 0
+
+
+def _finished(tx: "Tx", state: State) -> str:
+    """A final state, spelt so that jobs_finished is sought: else SQLite reads all three, and sorts what it finds."""
+    return f"state IN ('completed', 'dead', 'cancelled') AND {tx.dialect.likely}(state = '{state}')"
+
+
+def seqs_between(tx: "Tx", first: int, last: int) -> set[int]:
+    """Return which numbers of a range, both ends included, jobs have."""
+    rows = tx.rows("SELECT seq FROM jobs WHERE seq >= :first AND seq <= :last", {"first": first, "last": last})
+    return {int(row[0] or 0) for row in rows}
+
+
+def has_beyond(tx: "Tx", seq: int) -> bool:
+    """Whether a job has a higher number."""
+    return tx.row("SELECT seq FROM jobs WHERE seq > :seq ORDER BY seq LIMIT 1", {"seq": seq}) is not None
+
+
 def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
     """Remove jobs that are not running, with their runs; return how many went."""
     gone = 0

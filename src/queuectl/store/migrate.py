@@ -38,6 +38,8 @@ def set_up_sqlite(dialect: "SqliteDialect", database: "Database", latest: int = 
         check(found, latest)
     try:
         if not dialect.is_wal():
+            if found == 0:
+                dialect.use_incremental_vacuum()
             dialect.use_wal()
         if 0 < found < latest:
             _copy(dialect, found)

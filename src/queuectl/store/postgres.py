@@ -79,6 +79,7 @@ class PostgresDialect(Dialect):
     skip_locked = "FOR UPDATE SKIP LOCKED"
     for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
+    likely = ""
     is_watched = "EXISTS (SELECT 1 FROM watchers WHERE expires_at > :now)"
 
     def __init__(self, url: str, *, is_patient: bool = True) -> None:

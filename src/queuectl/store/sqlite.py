@@ -24,6 +24,8 @@ TIGHT_BYTES = 256 << 20  # with less room on the disk than this, the log must no
 TIGHT_AUTOCHECKPOINT_PAGES = 100
 PROGRESS_STEPS = 1000
 READ_LOCKS = (123, 127)  # bytes of the -shm file that readers hold: the log cannot begin anew before they end
+INCREMENTAL = 2  # what PRAGMA auto_vacuum says of a file that gives space back when asked
+SPARE_PAGES = 256  # free pages that stay, beside a tenth of the file: new jobs use them again
 
 _READING = apsw.SQLITE_OPEN_READONLY
 _WRITING = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -38,6 +40,7 @@ class SqliteDialect(Dialect):
     skip_locked = ""
     for_update = ""
     for_share = ""
+    likely = "likely"
     is_watched = "1 = 1"  # to tell costs next to nothing here
 
     def __init__(
@@ -138,6 +141,36 @@ class SqliteDialect(Dialect):
         mode = self._cursor.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != ("wal",):
             raise StoreUnreachable(f"{self.path} cannot use write-ahead logging (mode {mode})", hint="use a local disk")
+
+    def use_incremental_vacuum(self) -> None:
+        """Let a file that holds nothing yet give space back bit by bit; only before its first page is written."""
+        self._cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+
+    def shrink(self, pages: int) -> bool:
+        """Give free pages back from the end of the file, when they are many; True means there are more."""
+        try:
+            if self._pragma("auto_vacuum") != INCREMENTAL or not self._has_spare_pages():
+                return False
+            self._cursor.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+            if self._has_spare_pages():
+                return True
+        except apsw.Error as error:
+            raise self.translate(error) or error from error
+        self.checkpoint(restart=False)  # the file itself ends where the log says only then
+        return False
+
+    def rewrite(self) -> tuple[int, int]:
+        """Write the file anew, from now on one that gives space back bit by bit."""
+        before = os.path.getsize(self.path)
+        try:
+            self._cursor.execute("PRAGMA auto_vacuum = INCREMENTAL; VACUUM").fetchall()
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.Error as error:
+            raise self.translate(error) or error from error
+        return before, os.path.getsize(self.path)
+
+    def _has_spare_pages(self) -> bool:
+        return self._pragma("freelist_count") >= max(SPARE_PAGES, self._pragma("page_count") // 10)
 
     def is_wal(self) -> bool:
         """Whether the file uses write-ahead logging."""

@@ -23,3 +23,8 @@ def renew(tx: "Tx", watcher_id: str) -> None:
 def drop(tx: "Tx", watcher_id: str) -> None:
     """Stop being told."""
     tx.changed("DELETE FROM watchers WHERE id = :id", {"id": watcher_id})
+
+
+def prune(tx: "Tx") -> int:
+    """Forget those who did not renew; return how many."""
+    return tx.changed("DELETE FROM watchers WHERE expires_at < :now", {"now": tx.now})

@@ -141,6 +141,35 @@ def newest(tx: "Tx", limit: int) -> list[Worker]:
     return [Worker.of_row(row) for row in rows]
 
 
+_PRUNABLE = """
+      FROM workers w
+     WHERE w.state <> 'live' AND w.ended_at < :before
+       AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.state = 'processing' AND j.worker_id = w.id)
+"""
+
+
+def prune(tx: "Tx", before: int, limit: int) -> int:
+    """Forget workers that ended, or were given up, before a time and that no running job names; return how many."""
+    sql = f"SELECT w.id {_PRUNABLE} LIMIT :limit {tx.dialect.skip_locked}"
+    rows = tx.rows(sql, {"before": before, "limit": limit})
+    if not rows:
+        return 0
+    params = {f"id_{number}": row[0] for number, row in enumerate(rows)}
+    names = ", ".join(f":{name}" for name in params)
+    return tx.changed(f"DELETE FROM workers WHERE state <> 'live' AND id IN ({names})", params)
+
+
+def count_prunable(tx: "Tx", before: int) -> int:
+    """Return how many workers `prune` would forget."""
+    row = tx.row(f"SELECT count(*) {_PRUNABLE}", {"before": before})
+    return int(row[0] or 0) if row else 0
+
+
+def give_up_all(tx: "Tx") -> int:
+    """Close every row that says it lives, of a store that was put in another's place; return how many."""
+    return tx.changed("UPDATE workers SET state = 'lost', ended_at = :now WHERE state = 'live'", {"now": tx.now})
+
+
 def jobs_held(tx: "Tx") -> dict[str, list[str]]:
     """Return the ids of the running jobs by worker."""
     held: dict[str, list[str]] = {}

@@ -47,6 +47,16 @@ class Home(Value):
         return os.path.join(self.root, "run", "changed")
 
     @property
+    def stores(self) -> str:
+        """Which stores had workers in this home, and since when."""
+        return os.path.join(self.root, "stores")
+
+    @property
+    def backups(self) -> str:
+        """What a restore put something else in the place of."""
+        return os.path.join(self.root, "backups")
+
+    @property
     def worker_log(self) -> str:
         """What detached workers have to say."""
         return os.path.join(self.root, "queuectl.log")
@@ -82,6 +92,16 @@ def create_private(path: str) -> None:
     except OSError as error:
         raise StoreUnreachable(
             f"cannot create {path}: {error.strerror}", hint="check the folder and the disk"
+        ) from None
+
+
+def make_folder(path: str) -> None:
+    """Create a folder readable by its owner alone, unless it is there."""
+    try:
+        _make_folder(path)
+    except OSError as error:
+        raise StoreUnreachable(
+            f"cannot create {error.filename}: {error.strerror}", hint="check the folder above it and the disk"
         ) from None
 
 

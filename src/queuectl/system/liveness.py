@@ -129,6 +129,15 @@ def read_note(path: str) -> LifeNote:
     return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders))
 
 
+def numbers_under_way(home: Home) -> set[int]:
+    """Return the numbers of the jobs whose commands the processes of a home wrote down as running."""
+    try:
+        paths = [os.path.join(home.run, name) for name in os.listdir(home.run) if name.endswith(SUFFIX)]
+    except OSError:
+        return set()
+    return {leader.seq for path in paths for leader in read_note(path).leaders}
+
+
 def pulse_of(path: str, *, pid: int | None = None, has_rebooted: bool = False) -> Pulse:
     """Tell whether the holder of a lock lives, at once, across pid reuse and reboots.
 
