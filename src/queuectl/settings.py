@@ -164,9 +164,9 @@ def _define() -> "dict[str, Setting]":
         ("max_concurrent_jobs", 1, count(1, 10_000), str, "commands one worker runs at once (worker start -j)"),
         ("max_output_bytes", 10 << 20, _size(64 << 10, 1 << 40), _size_form, "output kept of a run: head and tail"),
         ("output_tail_bytes", 16 << 10, _size(1 << 10, 1 << 20), _size_form, "end of the output kept in the database"),
-        ("retention_completed", float(7 * DAY_S), dur(), _duration_form, "how long completed jobs are kept; 0 = always"),
-        ("retention_cancelled", float(7 * DAY_S), dur(), _duration_form, "how long cancelled jobs are kept; 0 = always"),
-        ("retention_dead", 0.0, dur(), _duration_form, "how long dead jobs are kept; 0 = always"),
+        ("retention_completed", float(7 * DAY_S), dur(), _duration_form, "how long completed jobs stay; 0 = always"),
+        ("retention_cancelled", float(7 * DAY_S), dur(), _duration_form, "how long cancelled jobs stay; 0 = always"),
+        ("retention_dead", 0.0, dur(), _duration_form, "how long dead jobs stay; 0 = always"),
         ("shell", "/bin/sh", _path, str, "the shell of shell lines"),
     )  # fmt: skip
     return {

@@ -11,9 +11,7 @@ from tests.program import Cli
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "python.md"
 
 
-def test_the_examples_of_the_guide_give_what_it_says(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_examples_of_the_guide_give_what_it_says(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in cli.environ.items():
         if name.startswith("QUEUECTL_"):
             monkeypatch.setenv(name, value)
