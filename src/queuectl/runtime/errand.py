@@ -30,7 +30,8 @@ class Errand:
         self._target = target
         self._seq = seq
         self._is_over = threading.Event()
-        self._worker = self._start()
+        self._lock = threading.Lock()  # the pipe to a worker is not to be written to once it is closed
+        self._worker: Started | None = self._start()
         self._thread = threading.Thread(target=self._keep, name="errand", daemon=True)
 
     def __enter__(self) -> "Self":
@@ -39,11 +40,11 @@ class Errand:
 
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
-        try:
-            os.write(self._worker.control, DRAIN_BYTE)
-        except OSError:
-            pass  # it has ended already
-        self._thread.join()
+        while self._thread.is_alive():
+            with self._lock:
+                if self._worker is not None:
+                    self._tell(self._worker)
+            self._thread.join(PAUSE_S)
 
     def _start(self) -> Started:
         options = WorkerOptions(
@@ -59,16 +60,25 @@ class Errand:
         return start_worker(self._target, options)
 
     def _keep(self) -> None:
-        """Wait for the worker; when it died, free the job from it and start another."""
-        while True:
-            select.select([self._worker.pidfd], [], [])
-            ended = end_of(self._worker)
-            if self._is_over.is_set() or (ended is not None and ended.exit_code == 0):
-                return
-            self._rescue()
-            if self._is_over.wait(PAUSE_S):
-                return
-            self._worker = self._start()
+        """Wait for the worker; when it died, start another, and free the job from the dead one."""
+        has_died = False
+        while self._worker is not None:
+            is_dead, _, _ = select.select([self._worker.pidfd], [], [], PAUSE_S if has_died else None)
+            if not is_dead:
+                self._rescue()  # again and again: its lock may outlive it for a moment, in a command just starting
+                continue
+            with self._lock:
+                ended = end_of(self._worker)
+                self._worker = None
+            if not self._is_over.is_set() and (ended is None or ended.exit_code != 0):
+                has_died = True
+                self._worker = None if self._is_over.wait(PAUSE_S) else self._start()
+
+    def _tell(self, worker: Started) -> None:
+        try:
+            os.write(worker.control, DRAIN_BYTE)
+        except BrokenPipeError:
+            pass  # it has just ended
 
     def _rescue(self) -> None:
         try:
