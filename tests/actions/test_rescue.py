@@ -109,6 +109,36 @@ def test_what_a_lost_run_had_printed_is_kept(db: Database, target: Target) -> No
     assert Path(target.home.logs, run.output_file) == path
 
 
+def test_what_a_lost_run_had_printed_into_two_streams_is_kept(db: Database, target: Target) -> None:
+    job = add_job(db, split_output=1)
+    claim_one(db, add_dead_worker(db, target.home.run))
+    folder = Path(log_path(target.home, job.seq, 1)).parent
+    folder.mkdir()
+    (folder / f"{job.seq}.1.log").write_bytes(b"out")
+    (folder / f"{job.seq}.1.err.log").write_bytes(b"err")
+    (folder / f"{job.seq}.1.err.log.part.3.13").write_bytes(b"later")
+
+    rescue(db, target)
+
+    (run,) = get_runs(db, job.seq)
+    assert (run.output_bytes, run.output_tail) == (3, b"out")
+    assert (run.stderr_bytes, run.stderr_tail) == (18, b"err\n[queuectl: 10 bytes left out here]\nlater")
+    assert run.stderr_file == f"0/{job.seq}.1.err.log"
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_lost_run_of_a_job_with_two_streams_has_both_though_nothing_is_left_of_them(
+    db: Database, target: Target
+) -> None:
+    job = add_job(db, split_output=1)
+    claim_one(db, add_dead_worker(db, target.home.run))
+
+    rescue(db, target)
+
+    (run,) = get_runs(db, job.seq)
+    assert (run.output_bytes, run.stderr_bytes, run.stderr_tail) == (0, 0, b"")
+
+
 def test_the_lock_of_a_worker_that_was_given_up_is_removed(db: Database, target: Target) -> None:
     add_dead_worker(db, target.home.run)
     lock = Path(get_worker(db).lock_path)

@@ -35,12 +35,17 @@ class Bench:
         argv: str | None = None,
         cwd: str | None = "/",
         timeout_s: float | None = None,
+        split_output: object = False,
         **settings: str,
     ) -> Runner:
         """Start a shell line, or an argument vector given as JSON; settings by key."""
         self._seq += 1
         job = a_job(self._seq, self.worker_id).replace(
-            command=command, argv=argv, cwd=cwd, timeout_ms=None if timeout_s is None else round(timeout_s * 1000)
+            command=command,
+            argv=argv,
+            cwd=cwd,
+            timeout_ms=None if timeout_s is None else round(timeout_s * 1000),
+            split_output=int(bool(split_output)),
         )
         return Runner(Claim(job=job), self.home, the_settings(**settings), dict(os.environb), self._devnull, self.loop)
 

@@ -12,6 +12,7 @@ import pytest
 
 from queuectl.model.verdict import OutcomeKind
 from queuectl.runtime.runner import CANCEL, HAND_BACK, TIMEOUT
+from queuectl.runtime.worker import FILES_PER_RUN
 from tests.program import wait_for
 from tests.runtime.running import Bench, is_running
 
@@ -378,3 +379,64 @@ class TestStops:
 
         assert not is_over_too_early
         assert outcome.kind is OutcomeKind.TIMED_OUT
+
+
+# Output in two pipes.
+
+
+def test_both_streams_are_kept_apart_when_asked_for(bench: Bench) -> None:
+    report = bench.run("echo out; echo err >&2; echo more", split_output=True)
+
+    assert (report.output_tail, report.output_bytes, report.output_file) == (b"out\nmore\n", 9, None)
+    assert (report.stderr_tail, report.stderr_bytes, report.stderr_file) == (b"err\n", 4, None)
+
+
+def test_both_streams_share_one_pipe_by_default(bench: Bench) -> None:
+    report = bench.run("echo out; echo err >&2; echo more")
+
+    assert report.output_tail == b"out\nerr\nmore\n"
+    assert (report.stderr_bytes, report.stderr_file, report.stderr_tail) == (None, None, None)
+
+
+def test_each_of_two_streams_has_the_limits_of_its_own(bench: Bench) -> None:
+    runner = bench.start(
+        "seq 100000 >&2; seq 20000; sleep 0.3",
+        split_output=True,
+        max_output_bytes="64KiB",
+        output_tail_bytes="1KiB",
+    )
+
+    report = bench.finish(runner)
+
+    logs = Path(bench.home.logs)
+    assert (report.output_file, report.stderr_file) == ("0/1.1.log", "0/1.1.err.log")
+    for name, total, last in (("0/1.1.log", 108_894, b"20000\n"), ("0/1.1.err.log", 588_895, b"100000\n")):
+        text = (logs / name).read_bytes()
+        assert len(text) <= 64 << 10
+        assert text.startswith(b"1\n2\n")
+        assert text.endswith(last)
+        assert total in (report.output_bytes, report.stderr_bytes)
+    assert (len(report.output_tail), len(report.stderr_tail or b"")) == (1024, 1024)
+    assert sorted(os.listdir(logs / "0")) == ["1.1.err.log", "1.1.log"]
+
+
+def test_a_split_command_that_cannot_start_has_two_empty_streams(bench: Bench) -> None:
+    report = bench.run("true", cwd="/no/such/folder", split_output=True)
+
+    assert report.outcome.kind is OutcomeKind.NOT_STARTED
+    assert (report.output_bytes, report.stderr_bytes, report.stderr_tail) == (0, 0, b"")
+
+
+def test_a_run_opens_no_more_files_than_a_worker_counts_on(bench: Bench) -> None:
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+
+    runner = bench.start("seq 100000; seq 100000 >&2; sleep 60", split_output=True, max_output_bytes="64KiB")
+    bench.turn_until(
+        runner, lambda: len(os.listdir(bench.log(runner).parent)) == 6 if bench.log(runner).exists() else 0
+    )
+    opened = len(os.listdir("/proc/self/fd")) - before
+    runner.stop(CANCEL)
+    bench.finish(runner)
+
+    assert opened == FILES_PER_RUN

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import re
 import termios
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from queuectl.system.output import Kept, Output
 KIB = 1 << 10
 TAIL = 16 * KIB
 LIMIT = 64 * KIB
+NOTICE = re.compile(rb"\n\[queuectl: (\d+) bytes left out here\]\n")
 
 
 class Command:
@@ -49,6 +51,17 @@ class Command:
 def numbered(count: int) -> bytes:
     """Return bytes that tell where in the stream they stand."""
     return b"".join(b"%07d\n" % number for number in range(count // 8 + 1))[:count]
+
+
+def assert_exact(seen: bytes, data: bytes) -> None:
+    """Whatever was left out was counted; everything else is there, once and in order."""
+    place, end = 0, 0
+    for notice in NOTICE.finditer(seen):
+        piece = seen[end : notice.start()]
+        assert data[place : place + len(piece)] == piece
+        place += len(piece) + int(notice[1])
+        end = notice.end()
+    assert data[place:] == seen[end:]
 
 
 def pending(fd: int) -> int:

@@ -4,7 +4,6 @@ import fcntl
 import gc
 import itertools
 import os
-import re
 import threading
 from pathlib import Path
 
@@ -15,9 +14,7 @@ from hypothesis import strategies as st
 from queuectl.system.output import Kept, salvage, size_so_far
 from queuectl.system.output import parts_of as parts_of_file
 from tests.program import wait_for
-from tests.system.printing import LIMIT, TAIL, Command, fail_on_files, numbered, pending
-
-NOTICE = re.compile(rb"\n\[queuectl: (\d+) bytes left out here\]\n")
+from tests.system.printing import LIMIT, NOTICE, TAIL, Command, fail_on_files, numbered, pending
 
 
 @pytest.fixture

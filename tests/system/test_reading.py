@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from queuectl.system import reading
 from queuectl.system.output import Kept, salvage
 from queuectl.system.reading import Reader, last_lines
-from tests.system.printing import LIMIT, TAIL, Command, fail_on_files, numbered, pending
+from tests.system.printing import LIMIT, NOTICE, TAIL, Command, assert_exact, fail_on_files, numbered, pending
 
-NOTICE = re.compile(rb"\n\[queuectl: (\d+) bytes left out here\]\n")
 STEPS = st.one_of(
     st.tuples(st.just("print"), st.integers(1, 60_000)),
     st.tuples(st.just("read"), st.integers(1, 4)),
@@ -47,17 +46,6 @@ def rest(reader: Reader, kept: Kept | None) -> bytes:
     data = b"".join(reader.rest(kept))
     reader.close()
     return data
-
-
-def assert_exact(seen: bytes, data: bytes) -> None:
-    """Whatever was left out was counted; everything else is there, once and in order."""
-    place, end = 0, 0
-    for notice in NOTICE.finditer(seen):
-        piece = seen[end : notice.start()]
-        assert data[place : place + len(piece)] == piece
-        place += len(piece) + int(notice[1])
-        end = notice.end()
-    assert data[place:] == seen[end:]
 
 
 def test_output_is_read_as_it_grows_and_to_its_end(command: Command, reader: Reader) -> None:

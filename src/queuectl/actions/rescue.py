@@ -12,7 +12,7 @@ from queuectl.model.lease import Silence, Watched
 from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.system import host, process
-from queuectl.system.home import log_path, remove_file, script_path
+from queuectl.system.home import log_path, remove_file, script_path, stderr_path
 from queuectl.system.liveness import Pulse, home_of, read_note, remove_left_locks
 from queuectl.system.output import salvage
 
@@ -141,11 +141,14 @@ class Rescuer:
         if home is None:
             return Report(outcome=outcome)
         remove_file(script_path(home, job.seq, job.run))
-        kept = salvage(log_path(home, job.seq, job.run), settings.output_tail_bytes)
-        if kept is None or kept.file is None:
-            return Report(outcome=outcome)
-        name = os.path.relpath(kept.file, home.logs)
-        return Report(outcome=outcome, output_bytes=kept.total_bytes, output_file=name, output_tail=kept.tail)
+        report = Report(outcome=outcome)
+        if (kept := salvage(log_path(home, job.seq, job.run), settings.output_tail_bytes)) is not None:
+            name = os.path.relpath(kept.file or "", home.logs)
+            report = report.replace(output_bytes=kept.total_bytes, output_file=name, output_tail=kept.tail)
+        if (kept := salvage(stderr_path(home, job.seq, job.run), settings.output_tail_bytes)) is not None:
+            name = os.path.relpath(kept.file or "", home.logs)
+            report = report.replace(stderr_bytes=kept.total_bytes, stderr_file=name, stderr_tail=kept.tail)
+        return report
 
     def _home_of(self, worker: "Worker | None") -> "Home | None":
         """Return where a worker kept its files, if that is on this host: several homes may share a PostgreSQL."""

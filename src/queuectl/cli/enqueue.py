@@ -88,6 +88,7 @@ def add_job_options(parser: "Parser") -> None:
     parser.add_argument("--cwd", metavar="DIR", help="where to run it (default: here)")
     parser.add_argument("--env", action="append", metavar="K=V", help="a variable for the command; may be repeated")
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to find it by; may be repeated")
+    parser.add_argument("--split-output", action="store_true", help="keep stdout and stderr apart")
 
 
 def run(args: "Args") -> int:
@@ -131,6 +132,8 @@ def fields_of_flags(args: "Args") -> dict[str, object]:
         fields["env"] = dict(_pair(text) for text in args.env)
     if args.tag:
         fields["tags"] = args.tag
+    if args.split_output:
+        fields["split_output"] = True
     return fields
 
 

@@ -45,6 +45,11 @@ class Attempt(Value):
     stderr_file: str | None
     stderr_tail: bytes | None
 
+    @property
+    def is_split(self) -> bool:
+        """Whether its stdout and stderr were kept apart."""
+        return self.stderr_bytes is not None
+
     @classmethod
     def of_row(cls, row: "Sequence[object]") -> "Attempt":
         """Build from a row over `columns_of(Attempt)`."""

@@ -2,11 +2,12 @@
 
 import os
 import time
+from functools import partial
 
 from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
 from queuectl.system import process
-from queuectl.system.home import log_path, remove_file, script_path
+from queuectl.system.home import log_path, remove_file, script_path, stderr_path
 from queuectl.system.output import Kept, Output
 
 TYPE_CHECKING = False
@@ -68,11 +69,10 @@ class Runner:
         self._started = time.monotonic()
         timeout_ms = claim.job.timeout_ms
         self._timeout_s = settings.job_timeout if timeout_ms is None else timeout_ms / 1000
-        self._output = Output(
-            log_path(home, claim.job.seq, claim.job.run),
-            tail_bytes=settings.output_tail_bytes,
-            max_bytes=settings.max_output_bytes,
-        )
+        self._output = self._make_output(log_path(home, claim.job.seq, claim.job.run))
+        self._outputs = [self._output]
+        if claim.job.split_output:
+            self._outputs.append(self._make_output(stderr_path(home, claim.job.seq, claim.job.run)))
         self._start(base_env, devnull)
 
     @property
@@ -120,10 +120,12 @@ class Runner:
             return
         if not self._is_watching_output and now >= self._started + PUMP_AFTER_S:
             self._is_watching_output = True
-            self._loop.watch(self._output.read_fd, self._on_output)
+            for output in self._outputs:
+                self._loop.watch(output.read_fd, partial(self._on_output, output))
         if now >= self._started + FILE_AFTER_S:
             self._is_long = True
-            self._output.open_file()
+            for output in self._outputs:
+                output.open_file()
         if self._stop_reason is not None:
             if now >= self._scan_at:
                 self._look_after_stop(now, processes)
@@ -135,16 +137,17 @@ class Runner:
         try:
             argv = self._argv(job)
             env = command_env(base_env, job, self._mark)
-            self._pid = process.spawn(argv, env, job.cwd or "/", stdin=devnull, output=self._output.write_fd)
+            output, errors = self._outputs[0].write_fd, self._outputs[-1].write_fd
+            self._pid = process.spawn(argv, env, job.cwd or "/", stdin=devnull, output=output, errors=errors)
         except process.CannotStart as error:
-            self._output.finish()
             self.is_starved = error.is_passing
             outcome = Outcome.not_started(error.code, error.reason)
             if error.is_passing:
                 outcome = Outcome.handed_back(error.reason)
-            self._finish(outcome, None, Kept(total_bytes=0, file=None, tail=b""))
+            self._finish(outcome, None)
             return
-        self._output.started()
+        for each in self._outputs:
+            each.started()
         self._pidfd = os.pidfd_open(self._pid)
         self._loop.watch(self._pidfd, self._on_exit)
 
@@ -163,9 +166,13 @@ class Runner:
             raise process.CannotStart(process.CANNOT_RUN, f"cannot write {self._script}: {error.strerror}") from None
         return [shell, self._script]
 
-    def _on_output(self) -> None:
-        if not self._output.pump():
-            self._loop.unwatch(self._output.read_fd)
+    def _make_output(self, path: str) -> Output:
+        settings = self._settings
+        return Output(path, tail_bytes=settings.output_tail_bytes, max_bytes=settings.max_output_bytes)
+
+    def _on_output(self, output: Output) -> None:
+        if not output.pump():
+            self._loop.unwatch(output.read_fd)
 
     def _on_exit(self) -> None:
         self._loop.unwatch(self._pidfd)
@@ -176,7 +183,8 @@ class Runner:
             outcome = Outcome.exited(ended.exit_code or 0)
             if ended.signal:
                 outcome = Outcome.killed(ended.signal, process.signal_name(ended.signal))
-            self._finish(outcome, ended, self._close_output())
+            self._close()
+            self._finish(outcome, ended)
 
     def _look_after_stop(self, now: float, processes: process.Processes) -> None:
         """Ask it to end, and end what is left after the grace; done when two looks find nothing but the dead leader.
@@ -202,7 +210,8 @@ class Runner:
             ended = process.reap(self._pid)
             if ended is not None:
                 self._loop.unwatch(self._pidfd)
-                self._finish(self._stopped_outcome(ended), ended, self._close_output())
+                self._close()
+                self._finish(self._stopped_outcome(ended), ended)
 
     def _stopped_outcome(self, ended: process.Ended) -> Outcome:
         if self._stop_reason == TIMEOUT:
@@ -214,22 +223,31 @@ class Runner:
             return Outcome.lapsed()
         return Outcome.handed_back()
 
-    def _close_output(self) -> Kept:
-        self._loop.unwatch(self._output.read_fd)
+    def _close(self) -> None:
+        for output in self._outputs:
+            self._loop.unwatch(output.read_fd)
         os.close(self._pidfd)
-        return self._output.finish()
 
-    def _finish(self, outcome: Outcome, ended: process.Ended | None, kept: Kept) -> None:
+    def _finish(self, outcome: Outcome, ended: process.Ended | None) -> None:
         if self._script is not None:
             remove_file(self._script)
+        kept = self._output.finish()
         self.report = Report(
             outcome=outcome,
             cpu_ms=ended.cpu_ms if ended else None,
             peak_memory_bytes=ended.peak_memory_bytes if ended else None,
             output_bytes=kept.total_bytes,
-            output_file=None if kept.file is None else os.path.relpath(kept.file, self._home.logs),
+            output_file=self._name_of(kept),
             output_tail=kept.tail,
         )
+        for output in self._outputs[1:]:
+            kept = output.finish()
+            self.report = self.report.replace(
+                stderr_bytes=kept.total_bytes, stderr_file=self._name_of(kept), stderr_tail=kept.tail
+            )
+
+    def _name_of(self, kept: Kept) -> str | None:
+        return None if kept.file is None else os.path.relpath(kept.file, self._home.logs)
 
 
 def command_env(base: dict[bytes, bytes], job: "Job", mark: str) -> dict[bytes, bytes]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from queuectl.model.attempt import Report
     from queuectl.model.job import Claim, Job
     from queuectl.store.database import Tx
+    from queuectl.store.dialect import SqlValue
 
 COLUMNS = columns_of(Attempt)
 
@@ -43,9 +44,7 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "output_bytes": report.output_bytes,
             "output_file": report.output_file,
             "output_tail": report.output_tail,
-            "stderr_bytes": report.stderr_bytes,
-            "stderr_file": report.stderr_file,
-            "stderr_tail": report.stderr_tail,
+            **_stderr(job, report),
         },
     )
 
@@ -74,13 +73,25 @@ def insert_as_they_are(tx: "Tx", copies: "Sequence[Attempt]") -> None:
     tx.insert_many("attempts", Attempt.FIELDS, (tuple(run.as_dict().values()) for run in copies))  # type: ignore[arg-type]
 
 
-def runs_of(tx: "Tx", job: "Job") -> list[Attempt]:
-    """Return every run of a job in order, the one under way last."""
-    rows = tx.rows(f"SELECT {COLUMNS} FROM attempts WHERE job_seq = :seq", {"seq": job.seq})
+def runs_of(tx: "Tx", job: "Job", first_run: int = 1) -> list[Attempt]:
+    """Return the runs of a job in order, from `first_run` on, the one under way last."""
+    rows = tx.rows(
+        f"SELECT {COLUMNS} FROM attempts WHERE job_seq = :seq AND run >= :first", {"seq": job.seq, "first": first_run}
+    )
     runs = sorted(map(Attempt.of_row, rows), key=lambda attempt: attempt.run)
     if job.state is State.PROCESSING and job.worker_id is not None:
         runs.append(_under_way(tx, job, job.worker_id))
     return runs
+
+
+def _stderr(job: "Job", report: "Report") -> "dict[str, SqlValue]":
+    """Return what is kept of stderr; a run of a job that keeps it apart has it, also where nobody could report it."""
+    is_missing = job.split_output and report.stderr_bytes is None
+    return {
+        "stderr_bytes": 0 if is_missing else report.stderr_bytes,
+        "stderr_file": report.stderr_file,
+        "stderr_tail": b"" if is_missing else report.stderr_tail,
+    }
 
 
 def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:
@@ -102,7 +113,7 @@ def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:
         output_bytes=0,
         output_file=None,
         output_tail=b"",
-        stderr_bytes=None,
+        stderr_bytes=0 if job.split_output else None,
         stderr_file=None,
-        stderr_tail=None,
+        stderr_tail=b"" if job.split_output else None,
     )

@@ -147,6 +147,11 @@ def log_path(home: Home, number: int, run: int) -> str:
     return os.path.join(home.logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.log")
 
 
+def stderr_path(home: Home, number: int, run: int) -> str:
+    """Return where the error output of a run goes that is kept apart."""
+    return os.path.join(home.logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.err.log")
+
+
 def script_path(home: Home, number: int, run: int) -> str:
     """Return where a shell line goes that is too long to be an argument."""
     return os.path.join(home.run, f"{number}.{run}.sh")

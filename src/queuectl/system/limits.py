@@ -3,7 +3,7 @@
 import os
 import resource
 
-FILES_PER_RUN = 5  # pipe, process, log and its two segments
+FILES_PER_RUN = 9  # the process, and a pipe, a log and its two segments for each of two streams
 OWN_FILES = 32
 
 

@@ -57,8 +57,16 @@ class Ended(Value):
     peak_memory_bytes: int
 
 
-def spawn(argv: "Sequence[str]", env: "Mapping[bytes, bytes]", cwd: str, *, stdin: int, output: int) -> int:
-    """Start a program in a new session and return its pid.
+def spawn(
+    argv: "Sequence[str]",
+    env: "Mapping[bytes, bytes]",
+    cwd: str,
+    *,
+    stdin: int,
+    output: int,
+    errors: int | None = None,
+) -> int:
+    """Start a program in a new session and return its pid; `errors` None sends both streams into `output`.
 
     posix_spawn and not subprocess: it is a tenth quicker per command (docs/performance.md). It cannot change the
     folder of the child, so this process steps into it for the moment of the start; every path we use is absolute.
@@ -69,7 +77,7 @@ def spawn(argv: "Sequence[str]", env: "Mapping[bytes, bytes]", cwd: str, *, stdi
         raise CannotStart(CANNOT_RUN, f"cannot enter {cwd}: {error.strerror}") from None
     try:
         program = _resolve(argv[0], env)
-        return _posix_spawn(program, argv, env, stdin, output)
+        return _posix_spawn(program, argv, env, stdin, output, output if errors is None else errors)
     except OSError as error:
         code = NOT_FOUND if error.errno in (errno.ENOENT, errno.ENOTDIR) else CANNOT_RUN
         is_passing = error.errno in _NO_ROOM
@@ -263,11 +271,13 @@ def start_over() -> "NoReturn":
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], env)
 
 
-def _posix_spawn(program: str, argv: "Sequence[str]", env: "Mapping[bytes, bytes]", stdin: int, output: int) -> int:
+def _posix_spawn(
+    program: str, argv: "Sequence[str]", env: "Mapping[bytes, bytes]", stdin: int, output: int, errors: int
+) -> int:
     actions = [
         (os.POSIX_SPAWN_DUP2, stdin, 0),
         (os.POSIX_SPAWN_DUP2, output, 1),
-        (os.POSIX_SPAWN_DUP2, output, 2),
+        (os.POSIX_SPAWN_DUP2, errors, 2),
     ]
     try:
         return os.posix_spawn(
