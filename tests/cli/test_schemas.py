@@ -109,7 +109,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
         yield _line(f"{words} --json")
     for job in cli.json("list"):
         yield "show", ["show", str(job["id"]), "--json"]
-    for job_id in ("done", "running", "later"):
+    for job_id in ("done", "running", "later", "split", "split --stdout", "split --stderr", "done -f", "split -f"):
         yield _line(f"logs {job_id} --json")
     yield _line("wait done --json")
     yield "export", ["export"]
@@ -146,6 +146,7 @@ def _batch(folder: Path) -> Path:
     jobs: list[dict[str, object]] = [
         {"id": "done", "command": "echo hello", "tags": ["one", "two"], "env": {"A": "b"}, "timeout": "5m"},
         {"id": "vector", "argv": ["printf", "%s\n", "a b"], "priority": -3},
+        {"id": "split", "command": "echo out; echo err >&2", "split_output": True},
         {"id": "dead", "command": "exit 3", "max_retries": 0},
         {"id": "killed", "command": "kill -9 $$", "max_retries": 0},
         {"id": "slow", "command": "sleep 60", "timeout": 0.1, "max_retries": 0},
@@ -165,8 +166,9 @@ def _batch(folder: Path) -> Path:
 
 def _wait_until_all_ran(cli: Cli) -> None:
     wanted = {
-        "done": "completed", "vector": "completed", "dead": "dead", "killed": "dead", "slow": "dead",
-        "nowhere": "dead", "waiting": "failed", "running": "processing", "ready": "pending", "unwanted": "cancelled",
+        "done": "completed", "vector": "completed", "split": "completed", "dead": "dead", "killed": "dead",
+        "slow": "dead", "nowhere": "dead", "waiting": "failed", "running": "processing", "ready": "pending",
+        "unwanted": "cancelled",
     }  # fmt: skip
 
     def have_all_ran() -> bool:

@@ -1,16 +1,18 @@
 """Show one job: its state, its runs, and why it waits.
 
-MEMORY of a run is the peak the kernel accounted; it is never less than the size of the worker that started it.
+MEMORY of a run is the peak the kernel accounted; it is never less than the size of the worker that started it. OUTPUT
+is what it printed, so far if it is under way on this host; STDERR has a column of its own with --split-output.
 """
 
 import json
 
-from queuectl.cli.store import find_job, is_living, open_store
+from queuectl.cli.store import connect, find_job, is_living, target_of
 from queuectl.cli.text import facts, print_json, safe, table, when
 from queuectl.model.job import Claim
 from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.states import WAITING_FOR_TIME, State
 from queuectl.model.units import local_text, rough_duration_text, rough_size_text
+from queuectl.runtime.follow import measured
 from queuectl.store import attempts, claims, queues, workers
 
 TYPE_CHECKING = False
@@ -38,11 +40,13 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 def run(args: "Args") -> int:
     """Print everything that is known of a job."""
 
+    target = target_of(args)
+
     def look(tx: "Tx") -> "tuple[Job, list[Attempt], str | None, int]":
         job = find_job(tx, args.id)
-        return job, attempts.runs_of(tx, job), why_waiting(tx, job), tx.now
+        return job, measured(target, tx, attempts.runs_of(tx, job)), why_waiting(tx, job), tx.now
 
-    job, runs, why, now = open_store(args).read(look)
+    job, runs, why, now = connect(target).read(look)
     if args.json:
         print_json({**job_shape(job), "waits_for": why, "runs": [attempt_shape(run) for run in runs]})
         return 0
@@ -83,7 +87,7 @@ def why_waiting(tx: "Tx", job: "Job") -> str | None:
 
 
 def print_runs(runs: "list[Attempt]", now: int) -> None:
-    """Print the runs of a job as a table; the host has a column when there was more than one."""
+    """Print the runs of a job as a table; hosts have a column when there was more than one, stderr when kept apart."""
     headers = ["RUN", "ATTEMPT", "OUTCOME", "EXIT", "STARTED", "TOOK", "CPU", "MEMORY", "OUTPUT"]
     rows = [
         [
@@ -99,6 +103,10 @@ def print_runs(runs: "list[Attempt]", now: int) -> None:
         ]
         for run in runs
     ]
+    if any(run.is_split for run in runs):
+        headers.append("STDERR")
+        sizes = ("-" if run.stderr_bytes is None else rough_size_text(run.stderr_bytes) for run in runs)
+        rows = [[*row, size] for row, size in zip(rows, sizes, strict=True)]
     if len({run.host for run in runs}) > 1:
         headers.append("HOST")
         rows = [[*row, run.host] for row, run in zip(rows, runs, strict=True)]

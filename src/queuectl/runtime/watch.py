@@ -37,6 +37,7 @@ class Watch:
         self._looks = iter(FIRST_LOOKS_S)
         self._renew()
         self._bell = make_change_bell(target, database, self._loop, self._ring)
+        self._look_at = self._next_look()
 
     def __enter__(self) -> "Self":
         return self
@@ -59,19 +60,26 @@ class Watch:
 
         self._loop.watch(fd, woken)
 
-    def wait(self, until: float = float("inf"), *, not_before: float = 0.0) -> None:
+    def wait(self, until: float = float("inf"), *, not_before: float = 0.0) -> bool:
         """Sleep until a job may have changed, or until a monotonic time; may return early for no reason.
 
-        It does not return before `not_before` for a change: who looks at much must not do nothing else.
+        False means that the time has come and nothing else: there is no need to look at the store. It does not return
+        before `not_before` for a change: who looks at much must not do nothing else.
         """
         self._renew()
-        look_at = time.monotonic() + next(self._looks, self._bell.poll_s)
         self._bell.attend()
         if not self._is_rung:
-            self._loop.turn(min(until, look_at))
+            self._loop.turn(min(until, self._look_at))
             self._bell.attend()
         time.sleep(max(0.0, min(until, not_before) - time.monotonic()))
+        is_changed = self._is_rung or time.monotonic() >= self._look_at
+        if is_changed:
+            self._look_at = self._next_look()
         self._is_rung = False
+        return is_changed
+
+    def _next_look(self) -> float:
+        return time.monotonic() + next(self._looks, self._bell.poll_s)
 
     def _ring(self) -> None:
         self._is_rung = True
