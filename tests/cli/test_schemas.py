@@ -19,7 +19,7 @@ from queuectl.cli.parser import Parser, make_parser
 from tests.program import PROGRAM, Cli, wait_for
 
 SCHEMAS = Path(queuectl.cli.__file__).parent / "schemas"
-SHARED = {"types", "job", "run", "worker"}
+SHARED = {"types", "job", "attempt", "worker"}
 NOWHERE = {"db": None, "json": False}
 
 
@@ -112,6 +112,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     for job_id in ("done", "running", "later", "split", "split --stdout", "split --stderr", "done -f", "split -f"):
         yield _line(f"logs {job_id} --json")
     yield _line("wait done --json")
+    yield "run", ["run", "--json", "echo a; echo b >&2"]
     yield "export", ["export"]
     (cli.folder / "export").write_text(cli.ok("export", "--state", "dead,failed"))
     yield "import", ["import", "--skip-existing", "--json", str(cli.folder / "export")]

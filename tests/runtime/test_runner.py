@@ -12,7 +12,7 @@ import pytest
 
 from queuectl.model.verdict import OutcomeKind
 from queuectl.runtime.runner import CANCEL, HAND_BACK, TIMEOUT
-from queuectl.runtime.worker import FILES_PER_RUN
+from queuectl.system.limits import FILES_PER_RUN
 from tests.program import wait_for
 from tests.runtime.running import Bench, is_running
 

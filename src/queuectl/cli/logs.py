@@ -82,7 +82,7 @@ def run(args: "Args") -> int:
             chunks = _or_say_nothing_yet(job, chunks)
     if args.json:
         return _print_lines(job, chunks) if args.follow else _print_object(job, chosen, chunks, streams)
-    _Printer(is_raw=args.raw, is_merged=streams is not None, is_followed=args.follow).print_all(chunks)
+    Printer(is_raw=args.raw, is_merged=streams is not None, is_followed=args.follow).print_all(chunks)
     if args.follow:
         _say_end(database, job)
     return 0
@@ -164,7 +164,7 @@ def _or_say_nothing_yet(job: "Job", chunks: "Iterator[Chunk]") -> "Iterator[Chun
         note(f"job {job.id} is running and has no output here yet; wait for it with: queuectl logs -f {job.id}")
 
 
-class _Printer:
+class Printer:
     """Prints chunks: stderr of a job that keeps it apart to stderr, unless it alone was asked for."""
 
     def __init__(self, *, is_raw: bool, is_merged: bool, is_followed: bool) -> None:

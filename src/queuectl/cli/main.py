@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # name: (module, one line for `queuectl --help`)
 COMMANDS = {
     "enqueue": ("enqueue", "add a job: a shell line, a program with arguments, JSON, or a whole file"),
+    "run": ("run", "run a command through the queue and stay with it: its output, its exit code"),
     "list": ("list", "list jobs, newest first"),
     "show": ("show", "show one job: its state, its runs, why it waits"),
     "status": ("status", "count jobs by state and queue; list workers"),
