@@ -19,10 +19,10 @@ UNTIL_GO = "until [ -e go ]; do sleep 0.02; done"
 
 
 @pytest.fixture
-def worker(cli: Cli) -> Cli:
+def worker(local: Cli) -> Cli:
     """The program, with a worker that runs four commands at once."""
-    cli.ok("worker", "start", "-d", "-j", "4")
-    return cli
+    local.ok("worker", "start", "-d", "-j", "4")
+    return local
 
 
 class Following:
@@ -105,6 +105,16 @@ def test_an_interrupt_ends_it_quietly(worker: Cli) -> None:
 
     assert first == "one\n"
     assert following.end() == (130, "", "")
+
+
+def test_it_ends_when_nobody_reads_any_more(worker: Cli) -> None:
+    job_id = worker.enqueue("echo ready; sleep 60")
+
+    line = f"{QUOTED} logs -f {job_id} | grep -q ready"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=worker.environ, capture_output=True, timeout=30)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert worker.job(job_id)["state"] == "processing"
 
 
 def test_one_attempt_is_followed_alone(worker: Cli) -> None:

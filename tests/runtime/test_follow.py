@@ -17,7 +17,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.runtime.follow import Chunk, follow, measured, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.store.database import Database
-from queuectl.system.home import log_path
+from queuectl.system.home import Home, log_path
 from tests.program import Cli, wait_for
 from tests.store.rows import add_dead_worker, add_job, add_worker, claim_one
 from tests.system.printing import NOTICE, assert_exact
@@ -283,6 +283,22 @@ def test_a_run_on_another_host_is_told_of_and_its_end_is_shown_when_it_ends(cli:
 
     assert seen == {(1, "output"): b"the end\n"}
     assert said == ["far", (1, "output")]
+
+
+@on_postgres
+def test_a_run_of_a_worker_with_another_home_on_this_host_is_shown_as_it_comes(
+    worker: Cli, db: Database, tmp_path: Path
+) -> None:
+    home = Home(root=str(tmp_path / "second"))
+    job_id = worker.enqueue(f"echo one; {UNTIL_GO}; seq 5000")
+    seen = b""
+
+    for chunk in follow(worker.target.replace(home=home), db, find(db, job_id).seq):
+        seen += chunk.data
+        if seen == b"one\n":
+            go(worker)
+
+    assert seen == b"one\n" + b"".join(b"%d\n" % number for number in range(1, 5001))
 
 
 def test_output_as_it_is_now_is_not_waited_for(worker: Cli, db: Database) -> None:

@@ -4,6 +4,8 @@ Both streams come in the order they were printed; those of a job with --split-ou
 every byte passes unchanged. On a terminal colours pass, and what else would steer it is shown instead of obeyed.
 """
 
+import os
+import stat
 import sys
 
 from queuectl.cli.list import read_limit
@@ -146,6 +148,7 @@ def _follow(
         on_wait=say_wait,
         on_elsewhere=say_elsewhere,
         on_cut=_say_cut,
+        reader_fd=1 if stat.S_ISFIFO(os.fstat(1).st_mode) else None,
     )
 
 

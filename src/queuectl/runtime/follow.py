@@ -68,6 +68,7 @@ def follow(
     on_wait: "Callable[[Job], None] | None" = None,
     on_elsewhere: "Callable[[Attempt], None] | None" = None,
     on_cut: "Callable[[Attempt, str], None] | None" = None,
+    reader_fd: int | None = None,
 ) -> "Iterator[Chunk]":
     """Yield the output of a job as it comes, run after run, until the job has ended for good, or is deleted.
 
@@ -78,6 +79,7 @@ def follow(
     `on_wait` is told when the job waits, once before each run; `on_elsewhere` when a run is under way on another host,
     whose output can be shown when it ends; `on_cut` when only the end of a stream can be shown, for the same reason.
 
+    `reader_fd` is the pipe into which the caller writes: when its reader is gone, this ends without waiting for more.
     It uses `database` for as long as it is not exhausted or closed.
     """
     follower = _Follower(
@@ -93,6 +95,8 @@ def follow(
         on_cut=on_cut,
     )
     with Watch(target, database) as watch:
+        if reader_fd is not None:
+            watch.wake_on(reader_fd, follower.leave)
         try:
             while True:
                 looked_at = time.monotonic()
@@ -101,6 +105,8 @@ def follow(
                     return
                 while not watch.wait(follower.next_tick()):
                     yield from follower.tick()
+                if follower.is_left:
+                    return
                 time.sleep(max(0.0, looked_at + LOOK_EVERY_S - time.monotonic()))
         finally:
             follower.close()
@@ -168,6 +174,7 @@ class _Follower:
         on_cut: "Callable[[Attempt, str], None] | None",
     ) -> None:
         self.is_over = False
+        self.is_left = False
         self._target = target
         self._database = database
         self._seq = seq
@@ -185,6 +192,10 @@ class _Follower:
         self._waits: Job | None = None
         self._tell_wait_at = float("inf")
         self._told_waits: set[tuple[int, bool]] = set()
+
+    def leave(self) -> None:
+        """Know that nobody looks any more."""
+        self.is_left = True
 
     def close(self) -> None:
         """Let go of the files."""
@@ -400,12 +411,12 @@ def _finished(
 
 
 def _kept(attempt: "Attempt", stream: str, homes: "list[Home]") -> Kept:
-    """Return what is kept of one stream of a run that is over, with the path of its file where it is here."""
+    """Return what is kept of one stream of a run that is over, with its file where that can be read here."""
     is_stderr = stream == STDERR
     name = attempt.stderr_file if is_stderr else attempt.output_file
     paths = [os.path.join(home.logs, name) for home in homes] if name is not None else []
     return Kept(
         total_bytes=(attempt.stderr_bytes or 0) if is_stderr else attempt.output_bytes,
-        file=next((path for path in paths if os.path.exists(path)), None),
+        file=next((path for path in paths if os.access(path, os.R_OK)), None),
         tail=(attempt.stderr_tail or b"") if is_stderr else attempt.output_tail,
     )
