@@ -17,13 +17,17 @@ QueuectlError                    1
 └── Refused                      6   a duplicate, a job in the wrong state, a running job
 """
 
+MAX_MESSAGE = 600
+
 
 class QueuectlError(Exception):
-    """What went wrong and with which value; `hint` says what to do next."""
+    """What went wrong and with which value; `hint` says what to do next. A value of megabytes is cut out of it."""
 
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str = "") -> None:
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[: MAX_MESSAGE * 2 // 3]}...{message[-MAX_MESSAGE // 3 :]}"
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -43,7 +47,7 @@ class UnknownName(BadInput):
         """Build the error for `name`, pointing at the nearest of the names that exist."""
         import difflib  # only ever needed on the way out
 
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        near = difflib.get_close_matches(name[:MAX_MESSAGE], known, n=1, cutoff=0.6)
         if near:
             return cls(f"unknown {what} {name!r}; did you mean {str(near[0])!r}?", hint=hint)
         return cls(f"unknown {what} {name!r}", hint=hint or f"known: {', '.join(known)}")

@@ -185,7 +185,7 @@ def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> li
 def _spec_from_line(line: str, now_ms: int, base: JobSpec) -> JobSpec:
     if line.lstrip()[0] in "{[}]":
         if looks_like_json(line):
-            return spec_from_json(line, now_ms, base)
+            return spec_from_json(line, now_ms, base, is_line=True)
         refuse_almost_json(line)
     return base.replace(command=check_command("command", line))
 

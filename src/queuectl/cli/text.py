@@ -27,8 +27,11 @@ COLOURS = {
 
 
 def print_json(shape: object) -> None:
-    """Print one object on one line."""
-    print(json.dumps(shape, ensure_ascii=False))
+    """Print one object on one line; what a terminal would obey, and what is no text, is written as an escape."""
+    line = json.dumps(shape, ensure_ascii=False)
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
+    print(line)
 
 
 def safe(text: str) -> str:

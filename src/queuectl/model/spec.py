@@ -41,14 +41,16 @@ def refuse_almost_json(line: str) -> None:
         )
 
 
-def spec_from_json(text: str, now_ms: int, base: JobSpec) -> JobSpec:
-    """Read a JSON job over the values in `base`."""
+def spec_from_json(text: str, now_ms: int, base: JobSpec, *, is_line: bool = False) -> JobSpec:
+    """Read a JSON job over the values in `base`; of one line among many, the column alone says where it is broken."""
     import json  # plain lines do without it
 
     try:
         fields = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"broken JSON: {error}", hint='write e.g. {"id": "job1", "command": "sleep 2"}') from None
+        raise BadInput(
+            _broken(error, is_line=is_line), hint='write e.g. {"id": "job1", "command": "sleep 2"}'
+        ) from None
     if not isinstance(fields, dict):
         raise BadInput("a JSON job is an object", hint='write e.g. {"id": "job1", "command": "sleep 2"}')
     return spec_from_fields(fields, now_ms, base)
@@ -319,6 +321,20 @@ def _shown(value: object) -> str:
 
     text = json.dumps(value, ensure_ascii=True, default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _broken(error: ValueError | RecursionError, *, is_line: bool) -> str:
+    """Say what is wrong with JSON, and where."""
+    import json
+
+    if isinstance(error, json.JSONDecodeError):
+        where = f"column {error.colno}" if is_line else f"line {error.lineno}, column {error.colno}"
+        return f"broken JSON at {where}: {error.msg}"
+    if isinstance(error, RecursionError):
+        return "broken JSON: nested too deeply"
+    if "digits" in str(error):
+        return "broken JSON: a number has too many digits"
+    return f"broken JSON: {error}"
 
 
 def _no_constant(name: str) -> object:

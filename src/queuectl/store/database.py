@@ -2,7 +2,7 @@
 
 import time
 
-from queuectl.errors import CommitInDoubt, Refused, StoreFull, StoreUnreachable
+from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreFull, StoreUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ class Database:
     def _told(self, error: Exception) -> Exception:
         if self.dialect.is_duplicate(error):
             return Refused("a job with this id already exists", hint="choose another id, or leave it out for a number")
+        if isinstance(error, UnicodeEncodeError):
+            return BadInput(f"{str(error.object)[:80]!r} is not valid UTF-8", hint="a database holds text alone")
         return self.dialect.translate(error) or error
 
 
