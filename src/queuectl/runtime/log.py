@@ -67,7 +67,9 @@ class Log:
             if not isinstance(error, QueuectlError):
                 import traceback
 
-                self.warning("crashed", f"crashed: {traceback.format_exc()}")
+                told = f"crashed: {traceback.format_exc()}"
+                for line in [told] if self._is_json else told.splitlines():
+                    self.warning("crashed", line)
             raise
 
     def _line(self, level: str, event: str, message: str, job: str | None, run: int | None) -> None:
@@ -77,7 +79,7 @@ class Log:
         else:
             about = "" if job is None else f"job {job} run {run}: "
             mark = "" if level == "info" else f"{level}: "
-            line = f"{self._local(now)} {self._source} {mark}{about}{message}\n"
+            line = f"{self._local(now)} {self._source} {mark}{about}{_shown(message)}\n"
         if self._file is not None:
             self._file.write(line)
             return
@@ -117,5 +119,11 @@ class Log:
 
 def one_line(text: str) -> str:
     """Return text as part of a log line: cut short, and with nothing in it that a terminal would obey."""
-    cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
-    return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
+    return _shown(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}...")
+
+
+def _shown(text: str) -> str:
+    """Show what a terminal would obey, and what would begin another line: reasons hold names that people gave."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
