@@ -1,11 +1,14 @@
 """Which store a command means, and what it says when that store cannot be used."""
 
+import os
 import stat
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.program import Cli
+from tests.scenarios.faults import bound_by_modes, read_only
 
 PASSWORD = "hunter2"
 
@@ -144,3 +147,110 @@ def test_migrate_says_that_there_is_nothing_to_do(cli: Cli) -> None:
 
 def _home(path: Path) -> dict[str, str]:
     return {"QUEUECTL_HOME": str(path), "QUEUECTL_DATABASE_URL": ""}
+
+
+@pytest.mark.parametrize("part", [50, 512, 4096, "half"])
+def test_a_database_that_was_cut_off_is_refused_and_left_as_it_is(local: Cli, part: int | str) -> None:
+    path = in_one_file(local)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2 if part == "half" else int(part)])
+    left = path.read_bytes()
+
+    for words in (["list"], ["enqueue", "true"], ["worker", "start", "--until-idle"]):
+        done = local.run(*words)
+        assert (done.returncode, done.stdout) == (5, ""), words
+        assert f"{path} is not a database" in done.stderr
+        assert "restore a copy" in done.stderr
+
+    assert path.read_bytes() == left
+
+
+def test_a_database_of_no_bytes_is_a_new_one(local: Cli) -> None:
+    path = in_one_file(local)
+    path.write_bytes(b"")
+
+    assert local.json("list") == []
+    assert local.enqueue("true") == "1"
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["emptied", "removed"])
+def test_the_log_of_a_database_that_is_gone_is_not_thrown_away(local: Cli, is_there: bool) -> None:
+    local.enqueue("true")
+    path = Path(local.target.home.database)
+    log = Path(f"{path}-wal")
+    kept = log.read_bytes()
+    path.write_bytes(b"")
+    if not is_there:
+        path.unlink()
+
+    for words in (["list"], ["enqueue", "true"], ["migrate"], ["doctor"]):
+        done = local.run(*words)
+        said = done.stdout + done.stderr
+        assert done.returncode == (1 if words == ["doctor"] else 5), words
+        assert f"{log} holds changes of a database that is not there any more" in said
+        assert "restore a copy" in said
+
+    assert log.read_bytes() == kept
+    assert path.exists() == is_there
+
+
+@pytest.mark.parametrize("garbage", [b"", b"x" * 20, b"x" * 100_000], ids=len)
+def test_garbage_in_place_of_the_log_costs_nothing_that_is_in_the_file(local: Cli, garbage: bytes) -> None:
+    path = in_one_file(local)
+    Path(f"{path}-wal").write_bytes(garbage)
+
+    assert len(local.json("list", "--limit", "1000")) == 300
+    assert local.enqueue("true") == "301"
+    assert len(local.json("list", "--limit", "1000")) == 301
+
+
+def test_a_log_that_was_cut_off_keeps_what_was_committed_before_the_cut(local: Cli) -> None:
+    local.ok("enqueue", "--from", "-", stdin="true\n" * 300)
+    log = Path(f"{local.target.home.database}-wal")
+    size = log.stat().st_size
+    local.ok("enqueue", "--from", "-", stdin="true\n" * 300)
+    os.truncate(log, size + 2000)
+    Path(f"{local.target.home.database}-shm").unlink()  # as after a power cut: made anew from the log
+
+    assert len(local.json("list", "--limit", "1000")) == 300
+    assert local.enqueue("true") == "301"
+
+
+@pytest.mark.parametrize("words", [["enqueue", "true"], ["list"], ["status"], ["worker", "start"]], ids=" ".join)
+def test_a_home_whose_parent_cannot_be_written_is_exit_code_5(local: Cli, tmp_path: Path, words: list[str]) -> None:
+    parent = tmp_path / "parent"
+    parent.mkdir()
+    local.prefix = bound_by_modes()
+
+    with read_only(parent):
+        done = local.run(*words, env=_home(parent / "home"))
+
+    assert (done.returncode, done.stdout) == (5, "")
+    assert f"cannot create {parent}/home: Permission denied" in done.stderr
+    assert "set QUEUECTL_HOME to a folder you may write to" in done.stderr
+    assert list(parent.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_written_is_exit_code_5_and_loses_nothing(local: Cli) -> None:
+    local.enqueue("true")
+    prefix, local.prefix = local.prefix, bound_by_modes()
+
+    with read_only(Path(local.target.home.root)):
+        done = local.run("enqueue", "false")
+        worker = local.run("worker", "start", "--until-idle")
+
+    local.prefix = prefix
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "you need write permission in" in done.stderr or "check the path, its permissions" in done.stderr
+    assert worker.returncode == 5
+    assert [job["command"] for job in local.json("list")] == ["true"]
+
+
+def in_one_file(cli: Cli) -> Path:
+    """Add jobs and move everything into the database file, so that nothing of it is in the log."""
+    cli.ok("enqueue", "--from", "-", stdin="true\n" * 300)
+    connection = apsw.Connection(cli.target.home.database)
+    connection.execute("SELECT count(*) FROM jobs").fetchall()
+    connection.close()
+    assert not Path(f"{cli.target.home.database}-wal").exists()
+    return Path(cli.target.home.database)

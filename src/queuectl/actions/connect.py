@@ -83,6 +83,7 @@ def look_at(target: Target) -> Database | None:
     if target.sqlite_path is None:
         return _open_postgres(target, is_patient=False, makes_home=False)[0]
     if not os.path.exists(target.sqlite_path):
+        _refuse_log_alone(target.sqlite_path)
         return None
     return _open_sqlite(target, target.sqlite_path, is_patient=False, is_reading=True)[0]
 
@@ -131,6 +132,7 @@ def _connect_sqlite(target: Target, path: str, *, is_durable: bool, is_patient: 
         if target.home.database != path and not os.path.isdir(os.path.dirname(path)):
             folder = os.path.dirname(path)
             raise StoreUnreachable(f"no folder {folder} for the database", hint=f"create it: mkdir -p {folder}")
+        _refuse_log_alone(path)
         target.home.make()
         target.home.refuse_network_disk()
         create_private(path)
@@ -144,6 +146,12 @@ def _connect_sqlite(target: Target, path: str, *, is_durable: bool, is_patient: 
         database.close()  # one left open while the file is read-only would keep all others of this process so
         raise
     return database
+
+
+def _refuse_log_alone(path: str) -> None:
+    from queuectl.store.sqlite import refuse_log_alone
+
+    refuse_log_alone(path)
 
 
 def _connect_postgres(target: Target, *, is_patient: bool) -> Database:

@@ -49,6 +49,7 @@ class SqliteDialect(Dialect):
         self.path = self.address = path
         self._busy_seconds = busy_seconds
         self._busy_until = 0.0
+        refuse_log_alone(path)
         try:
             self.connection = apsw.Connection(path, flags=_READING if is_reading else _WRITING)
             self._cursor = self.connection.cursor()
@@ -267,6 +268,23 @@ class SqliteDialect(Dialect):
             return False
         time.sleep(0.0002 if tries < 25 else 0.001 if tries < 100 else 0.01)
         return True
+
+
+def refuse_log_alone(path: str) -> None:
+    """Refuse a log whose database is missing or empty: SQLite would throw it away, and what was committed with it."""
+    log = f"{path}-wal"
+    if _size(path) == 0 and _size(log) > 0:
+        raise NotAStore(
+            f"{log} holds changes of a database that is not there any more",
+            hint=f"restore a copy of {path}, or move {log} away to begin anew",
+        )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 def library_version() -> str:
