@@ -113,6 +113,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
         yield _line(f"logs {job_id} --json")
     yield _line("wait done --json")
     yield "run", ["run", "--json", "echo a; echo b >&2"]
+    yield _line("completion bash --json")
     yield "export", ["export"]
     (cli.folder / "export").write_text(cli.ok("export", "--state", "dead,failed"))
     yield "import", ["import", "--skip-existing", "--json", str(cli.folder / "export")]

@@ -96,6 +96,15 @@ def use_for_work(target: Target, database: Database) -> None:
             migrate.set_up_sqlite(database.dialect, database)  # type: ignore[arg-type]
 
 
+def open_if_there(target: Target) -> Database | None:
+    """Open a store to read it, only if it is there and of this program's schema; nothing is created."""
+    database = look_at(target)
+    if database is None or database.read(lambda tx: tx.dialect.schema_version()) == migrate.LATEST:
+        return database
+    database.close()
+    return None
+
+
 def migrate_store(target: Target) -> tuple[int, int]:
     """Bring a store to the schema of this program; return the versions before and after."""
     from contextlib import closing

@@ -31,6 +31,7 @@ COMMANDS = {
     "export": ("export", "write jobs, runs, queues and settings as lines of JSON"),
     "import": ("import_", "read what export wrote, all or nothing"),
     "prune": ("prune", "remove finished jobs that were kept long enough"),
+    "completion": ("completion", "print a completion script for bash, zsh or fish"),
     "migrate": ("migrate", "bring the database to this program's schema"),
 }
 ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}
@@ -123,12 +124,16 @@ def _dispatch(argv: list[str]) -> int:
     name = ALIASES.get(name, name)
     if name == "help":
         return _dispatch([*argv[:1], "--help"])
-    if name not in COMMANDS:
-        raise UnknownName.among("command", name, [*COMMANDS, *ALIASES], hint="see: queuectl --help")
     return _run(name, argv, defaults)
 
 
 def _run(name: str, argv: list[str], defaults: dict[str, object]) -> int:
+    if name == "_complete":  # behind the completion scripts alone, so it is in no help
+        from queuectl.cli.complete import run
+
+        return run(argv, str(defaults["db"]) if defaults["db"] else None)
+    if name not in COMMANDS:
+        raise UnknownName.among("command", name, [*COMMANDS, *ALIASES], hint="see: queuectl --help")
     from importlib import import_module
 
     from queuectl.cli.parser import parse
@@ -145,8 +150,9 @@ def _run(name: str, argv: list[str], defaults: dict[str, object]) -> int:
 def usage() -> str:
     """Return the help of the whole program."""
     short = {name: alias for alias, name in ALIASES.items()}
+    width = max(map(len, COMMANDS))
     lines = [
-        f"  {name:<9} {about}" + (f" (also: {short[name]})" if name in short else "")
+        f"  {name:<{width}} {about}" + (f" (also: {short[name]})" if name in short else "")
         for name, (_, about) in COMMANDS.items()
     ]
     return _USAGE.format(commands="\n".join(lines))
