@@ -141,6 +141,9 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("config unset max_retries --json")
     yield _line("prune --dry-run --json")
     yield _line("prune --json")
+    copy = str(cli.folder / "copy.db")
+    yield "backup", ["backup", copy, "--json"]
+    yield "restore", ["restore", copy, "--yes", "--json"]
 
 
 def _batch(folder: Path) -> Path:

@@ -32,6 +32,8 @@ COMMANDS = {
     "import": ("import_", "read what export wrote, all or nothing"),
     "prune": ("prune", "remove finished jobs that were kept long enough"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
+    "backup": ("backup", "copy the store into one file, while workers run"),
+    "restore": ("restore", "put a backup in the place of the store"),
     "migrate": ("migrate", "bring the database to this program's schema"),
 }
 ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}

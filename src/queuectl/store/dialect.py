@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 
+from queuectl.model.value import Value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +13,16 @@ if TYPE_CHECKING:
     SqlValue = str | int | float | bytes | None
     Row = tuple[SqlValue, ...]
     Params = Mapping[str, SqlValue]
+
+
+class Table(Value):
+    """A table as both databases have it: its columns in order, and those that tell its rows apart."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    refers: bool
+    """Whether its rows need rows of other tables."""
 
 
 class Dialect(ABC):
@@ -69,6 +81,14 @@ class Dialect(ABC):
     @abstractmethod
     def pass_seqs(self, seq: int) -> None:
         """Give out no job number up to this one any more; those who add jobs meanwhile wait for this transaction."""
+
+    @abstractmethod
+    def last_number(self, table: str, column: str) -> int:
+        """Return the highest number a table ever gave out, as far as it knows."""
+
+    @abstractmethod
+    def begin_after(self, table: str, column: str, number: int) -> None:
+        """Give out numbers of a table beyond one from now on."""
 
     @abstractmethod
     def script(self, sql: str) -> None:

@@ -50,6 +50,11 @@ def set_up_sqlite(dialect: "SqliteDialect", database: "Database", latest: int = 
     return found
 
 
+def bring_up(database: "Database", latest: int = LATEST, folder: str = FOLDER) -> None:
+    """Bring a copy that nobody else uses to the schema of this program."""
+    database.write(lambda tx: _apply(tx, latest, folder))
+
+
 def set_up_postgres(
     dialect: "PostgresDialect", database: "Database", latest: int = LATEST, folder: str = FOLDER
 ) -> int:

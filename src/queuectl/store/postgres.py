@@ -34,6 +34,9 @@ HASTY_CONNECT_SECONDS = 2
 HASTY_LOCK_SECONDS = 2.0
 HASTY_ANSWER_SECONDS = 3.0
 MIN_VERSION = 140000
+ALONE_SECONDS = 5
+APPLICATION = "queuectl"
+HOT_TABLES = ("jobs", "attempts", "workers")
 COPY_FROM_ROWS = 50
 _SEQUENCE = f"{SCHEMA}.jobs_seq_seq"  # as PostgreSQL names the one behind the identity jobs.seq
 
@@ -169,6 +172,48 @@ class PostgresDialect(Dialect):
         """Lift the limit on how long this transaction may rest between two statements."""
         self.connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
 
+    def last_number(self, table: str, column: str) -> int:
+        """Return the highest number a table ever gave out."""
+        rows = self.rows(
+            f"SELECT greatest(pg_sequence_last_value(CAST(pg_get_serial_sequence(:table, :column) AS regclass)),"
+            f" (SELECT max({column}) FROM {table}))",
+            {"table": table, "column": column},
+        )
+        return int(rows[0][0] or 0)
+
+    def begin_after(self, table: str, column: str, number: int) -> None:
+        """Give out numbers beyond one from now on; holds also when the transaction is undone, which is harmless."""
+        if number > 0:
+            params: Params = {"table": table, "column": column, "number": number}
+            self.rows("SELECT setval(pg_get_serial_sequence(:table, :column), :number)", params)
+
+    def other_sessions(self) -> list[tuple[int, str]]:
+        """Return who else of queuectl is connected to this database: the server's process, and from where."""
+        rows = self.rows(
+            """
+            SELECT pid, coalesce(client_hostname, host(client_addr), 'this host')
+              FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = :name AND pid <> pg_backend_pid()
+             ORDER BY pid
+            """,
+            {"name": APPLICATION},
+        )
+        return [(int(pid or 0), str(place)) for pid, place in rows]
+
+    def take_alone(self, tables: "Sequence[str]") -> None:
+        """Let nobody else read or write tables before this transaction ends; gives up soon when somebody does."""
+        # A moment, not NOWAIT: autovacuum makes way, but takes a second to notice.
+        self.script(f"SET LOCAL lock_timeout = '{ALONE_SECONDS}s'")
+        self.script(f"LOCK TABLE {', '.join(tables)}, schema_version IN ACCESS EXCLUSIVE MODE")
+
+    def empty(self, tables: "Sequence[str]") -> None:
+        """Remove all rows of tables at once."""
+        self.script(f"TRUNCATE {', '.join(tables)}")
+
+    def learn(self) -> None:
+        """Have the planner look at what is there now."""
+        self.script(f"ANALYZE {', '.join(HOT_TABLES)}")
+
     def script(self, sql: str) -> None:
         """Run the statements of a migration."""
         self.connection.execute(sql)
@@ -267,7 +312,7 @@ class PostgresDialect(Dialect):
     def _connect(self) -> _Connection:
         try:
             connection = _Connection.connect(
-                self._url, autocommit=True, connect_timeout=self._connect_seconds, application_name="queuectl",
+                self._url, autocommit=True, connect_timeout=self._connect_seconds, application_name=APPLICATION,
                 keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
             )  # fmt: skip
             connection.answer_seconds = self._answer_seconds

@@ -7,7 +7,7 @@ import apsw
 
 from queuectl import clock
 from queuectl.errors import NotAStore, StoreBusy, StoreError, StoreFull, StoreUnreachable
-from queuectl.store.dialect import Dialect
+from queuectl.store.dialect import Dialect, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ TIGHT_AUTOCHECKPOINT_PAGES = 100
 PROGRESS_STEPS = 1000
 READ_LOCKS = (123, 127)  # bytes of the -shm file that readers hold: the log cannot begin anew before they end
 INCREMENTAL = 2  # what PRAGMA auto_vacuum says of a file that gives space back when asked
+COPY_PAGES = 1000  # a step of a copy; whoever makes it can be stopped in between
 SPARE_PAGES = 256  # free pages that stay, beside a tenth of the file: new jobs use them again
 
 _READING = apsw.SQLITE_OPEN_READONLY
@@ -44,7 +45,13 @@ class SqliteDialect(Dialect):
     is_watched = "1 = 1"  # to tell costs next to nothing here
 
     def __init__(
-        self, path: str, *, is_durable: bool, busy_seconds: float = BUSY_SECONDS, is_reading: bool = False
+        self,
+        path: str,
+        *,
+        is_durable: bool,
+        busy_seconds: float = BUSY_SECONDS,
+        is_reading: bool = False,
+        is_alone: bool = False,
     ) -> None:
         self.path = self.address = path
         self._busy_seconds = busy_seconds
@@ -52,16 +59,23 @@ class SqliteDialect(Dialect):
         refuse_log_alone(path)
         try:
             self.connection = apsw.Connection(path, flags=_READING if is_reading else _WRITING)
+        except apsw.Error as error:
+            raise self.translate(error) or error from error
+        try:
             self._cursor = self.connection.cursor()
             self.connection.set_busy_handler(self._wait_for_lock)
             self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             # Else SQLite plans a statement anew for each value it is given (STAT4): half the cost of a claim.
             self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            if is_alone:
+                # Before anything is read: from then on no other connection, also of another process, can be open.
+                self._cursor.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT").fetchall()
             level = "FULL" if is_durable else "NORMAL"
             self._cursor.execute(
                 f"PRAGMA synchronous = {level}; PRAGMA wal_autocheckpoint = {_autocheckpoint_pages(path)}"
             ).fetchall()
         except apsw.Error as error:
+            self.connection.close()
             raise self.translate(error) or error from error
 
     def begin(self, *, writing: bool) -> int:
@@ -150,7 +164,7 @@ class SqliteDialect(Dialect):
     def shrink(self, pages: int) -> bool:
         """Give free pages back from the end of the file, when they are many; True means there are more."""
         try:
-            if self._pragma("auto_vacuum") != INCREMENTAL or not self._has_spare_pages():
+            if not self.gives_space_back() or not self._has_spare_pages():
                 return False
             self._cursor.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
             if self._has_spare_pages():
@@ -159,6 +173,10 @@ class SqliteDialect(Dialect):
             raise self.translate(error) or error from error
         self.checkpoint(restart=False)  # the file itself ends where the log says only then
         return False
+
+    def gives_space_back(self) -> bool:
+        """Whether `shrink` can do anything for this file."""
+        return self._pragma("auto_vacuum") == INCREMENTAL
 
     def rewrite(self) -> tuple[int, int]:
         """Write the file anew, from now on one that gives space back bit by bit."""
@@ -177,7 +195,7 @@ class SqliteDialect(Dialect):
         """Whether the file uses write-ahead logging."""
         return self._cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
-    def damage(self, *, is_deep: bool, within_s: float | None) -> list[str] | None:
+    def damage(self, *, is_deep: bool = True, within_s: float | None = None) -> list[str] | None:
         """Return what SQLite finds wrong with the file, nothing when it is whole; None means the time was over first.
 
         The quick way leaves out whether indexes and tables agree.
@@ -192,14 +210,69 @@ class SqliteDialect(Dialect):
             self.connection.set_progress_handler(None)
         return [str(row[0]) for row in found if row != ("ok",)]
 
+    def leave_wal(self) -> None:
+        """Make the file one that needs nothing beside it, as a copy to be kept is."""
+        try:
+            self._cursor.execute("PRAGMA journal_mode = DELETE").fetchall()
+        except apsw.Error as error:
+            raise self.translate(error) or error from error
+
+    def do_not_sync(self) -> None:
+        """Write a new file as fast as possible; whoever made it syncs it when it is whole."""
+        self._cursor.execute("PRAGMA synchronous = OFF")
+
     def copy_to(self, path: str) -> None:
         """Copy the committed state into a new file, whole, through the backup interface."""
-        source, target = apsw.Connection(self.path), apsw.Connection(path)
-        with target.backup("main", source, "main") as backup:
-            while not backup.done:
-                backup.step(1000)
-        target.close()
-        source.close()
+        # Within one read transaction: else every commit of a worker would make the copy begin anew, for ever.
+        self._cursor.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        try:
+            _copy_pages(self.connection, path)
+        finally:
+            self._cursor.execute("ROLLBACK")
+
+    def replace_by(self, path: str) -> None:
+        """Put the content of another file in the place of all that is here, in one transaction."""
+        source = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            with self.connection.backup("main", source, "main") as backup:
+                while not backup.done:
+                    backup.step(COPY_PAGES)
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.Error as error:
+            raise self.translate(error) or error from error
+        finally:
+            source.close()
+
+    def tables(self) -> list[Table]:
+        """Return every table of the queue, parents before what refers to them."""
+        names = self._cursor.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        found = [self._table(str(name)) for (name,) in names.fetchall()]
+        return sorted(found, key=lambda table: (table.refers, table.name))
+
+    def _table(self, name: str) -> Table:
+        columns = self._cursor.execute(f"PRAGMA table_info({name})").fetchall()
+        keys = sorted((column[5], str(column[1])) for column in columns if column[5])
+        refers = self._cursor.execute(f"PRAGMA foreign_key_list({name})").fetchall()
+        return Table(
+            name=name,
+            columns=tuple(str(column[1]) for column in columns),
+            key=tuple(key for _, key in keys),
+            refers=bool(refers),
+        )
+
+    def last_number(self, table: str, column: str) -> int:
+        """Return the highest number a table ever gave out, as far as it knows."""
+        row = self._cursor.execute(f"SELECT max({column}) FROM {table}").fetchone()
+        given = self._cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+        return max(int(row[0] or 0) if row else 0, int(given[0]) if given else 0)
+
+    def begin_after(self, table: str, column: str, number: int) -> None:
+        """Give out numbers beyond one from now on."""
+        made = self._cursor.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+        if made is None or "AUTOINCREMENT" not in str(made[0]):
+            return  # it goes by what is in the table
+        self._cursor.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        self._cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
     def checkpoint(self, *, restart: bool) -> bool:
         """Move the log into the database file; with `restart` also make the next writer begin the log anew.
@@ -224,18 +297,7 @@ class SqliteDialect(Dialect):
                 f"{self.path} was locked by another process for {self._busy_seconds:g} s",
                 hint="try again in a moment",
             )
-        if isinstance(error, apsw.FullError):
-            return StoreFull(f"no space left to write {self.path}", hint="free some disk space; nothing was changed")
-        if isinstance(error, apsw.NotADBError | apsw.CorruptError):
-            return NotAStore(
-                f"{self.path} is not a database or is damaged: {error}",
-                hint="point QUEUECTL_HOME or --db elsewhere, or restore a copy",
-            )
-        if isinstance(error, _UNUSABLE):
-            return StoreUnreachable(f"cannot use {self.path}: {error}", hint=_permission_hint(self.path))
-        if isinstance(error, apsw.Error):
-            return StoreError(f"SQLite said of {self.path}: {error}", hint="check the file and the disk")
-        return None
+        return told_of(self.path, error)
 
     def is_passing(self, error: Exception) -> bool:
         """SQLite serialises writers, so nothing needs to be run again."""
@@ -290,6 +352,97 @@ def _size(path: str) -> int:
 def library_version() -> str:
     """Return the version of the SQLite that APSW brings."""
     return apsw.sqlite_lib_version()
+
+def told_of(path: str, error: Exception) -> StoreError | None:
+    """Put an error of APSW about a file into words; None if it is not one of its."""
+    if isinstance(error, apsw.FullError):
+        return StoreFull(f"no space left to write {path}", hint="free some disk space; nothing was changed")
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return NotAStore(
+            f"{path} is not a database or is damaged: {error}",
+            hint="point QUEUECTL_HOME or --db elsewhere, or restore a copy",
+        )
+    if isinstance(error, _UNUSABLE):
+        return StoreUnreachable(f"cannot use {path}: {error}", hint=_permission_hint(path))
+    if isinstance(error, apsw.Error):
+        return StoreError(f"SQLite said of {path}: {error}", hint="check the file and the disk")
+    return None
+
+
+class Archive:
+    """A file that may be a copy of a queue, opened so that nothing is written to it or beside it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            self._connection = _open_untouched(path)
+            self.version = int(self._connection.pragma("user_version"))
+            is_ours = bool(self.version) and self._connection.pragma("application_id") == APPLICATION_ID
+        except apsw.Error as error:
+            raise self._told(error) from error
+        if not is_ours:
+            raise self._foreign()
+
+    def count_jobs(self) -> int:
+        """Return how many jobs are in it, once all of it was found whole."""
+        try:
+            found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(1)")]
+            if found != ["ok"]:
+                raise self._damaged(" ".join(found))
+            return int(self._connection.execute("SELECT count(*) FROM jobs").fetchone()[0])  # type: ignore[index]
+        except apsw.Error as error:
+            raise self._told(error) from error
+
+    def copy_to(self, path: str) -> None:
+        """Copy it into a new file."""
+        try:
+            _copy_pages(self._connection, path)
+        except apsw.FullError:
+            raise StoreFull(f"no space left for a copy of {self.path} at {path}", hint="free some disk space") from None
+        except apsw.Error as error:
+            raise self._told(error) from error
+
+    def close(self) -> None:
+        """Close it."""
+        self._connection.close()
+
+    def _told(self, error: apsw.Error) -> StoreError:
+        if isinstance(error, apsw.NotADBError):
+            return self._foreign()
+        if isinstance(error, apsw.CorruptError | apsw.IOError):
+            return self._damaged(str(error))
+        if isinstance(error, apsw.BusyError):
+            return StoreBusy(f"{self.path} is being written", hint="wait until it is whole")
+        return told_of(self.path, error) or StoreError(f"SQLite said of {self.path}: {error}")
+
+    def _foreign(self) -> NotAStore:
+        return NotAStore(f"{self.path} is not a database of queuectl", hint="give a file that queuectl backup made")
+
+    def _damaged(self, words: str) -> NotAStore:
+        return NotAStore(f"{self.path} is damaged: {words}", hint="nothing was changed; take another backup")
+
+
+def _open_untouched(path: str) -> apsw.Connection:
+    """Open a file for reading alone; one that was left in WAL mode with nothing beside it as it stands."""
+    from urllib.parse import quote
+
+    with open(path, "rb") as file:
+        header = file.read(HEADER_BYTES)
+    if len(header) < HEADER_BYTES:
+        raise apsw.NotADBError("file is too short")
+    is_wal = header[18:20] == b"\x02\x02"
+    how = "immutable=1" if is_wal and not os.path.exists(f"{path}-wal") else "mode=ro"
+    return apsw.Connection(f"file:{quote(path)}?{how}", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def _copy_pages(source: apsw.Connection, path: str) -> None:
+    target = apsw.Connection(path)
+    try:
+        with target.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(COPY_PAGES)
+    finally:
+        target.close()
 
 
 def _autocheckpoint_pages(path: str) -> int:

@@ -1,0 +1,398 @@
+"""Archive: copying a store into one file while it is in use, and putting such a file in a store's place.
+
+The file is a SQLite database of queuectl's own schema, whichever kind of store it comes from or goes to
+(docs/adr/0012-a-backup-is-a-sqlite-file.md). Output files are not part of it.
+"""
+
+import os
+from contextlib import closing, contextmanager
+
+from queuectl.actions.connect import connect
+from queuectl.actions.liveness import pulse
+from queuectl.errors import BadInput, NotAStore, NotFound, Refused, StoreBusy, StoreError, StoreFull, StoreUnreachable
+from queuectl.model.units import counted
+from queuectl.model.value import Value
+from queuectl.store import archive, audit, jobs, migrate, workers
+from queuectl.store.database import Database
+from queuectl.store.sqlite import Archive, SqliteDialect
+from queuectl.system.home import create_private, make_folder, remove_file, setup_lock, sync_folder
+from queuectl.system.liveness import Pulse
+from queuectl.system.openfiles import holders_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from queuectl.actions.connect import Target
+    from queuectl.store.database import Tx
+    from queuectl.store.postgres import PostgresDialect
+
+ALONE_SECONDS = 2.0
+LONG_SECONDS = 3600.0
+STAGED = ".restore-"
+_BESIDE = ("", "-wal", "-shm", "-journal")
+
+
+class Backup(Value):
+    """A copy that was made; `is_recorded` False means the store could not take the row of the audit trail."""
+
+    file: str
+    jobs: int
+    bytes: int
+    is_recorded: bool = True
+
+
+class Restored(Value):
+    """What became of a store: how many jobs it has, how many it had, and where those are kept."""
+
+    file: str
+    jobs: int
+    replaced: int
+    kept: str | None
+
+
+def backup(target: "Target", path: str, *, who: str, force: bool = False) -> Backup:
+    """Copy a store, as it is at one moment, into a new file; workers go on meanwhile.
+
+    The file gets its name when it is whole, checked and synced, never before.
+    """
+    path = os.path.abspath(path)
+    _refuse_place(target, path, force=force)
+    with closing(connect(target)) as database:
+        with _arriving(path, force=force) as part:
+            count = _copy(database, part)
+        try:
+            database.write(lambda tx: audit.record(tx, who, "backup", path, count))
+        except StoreError:
+            return Backup(file=path, jobs=count, bytes=os.path.getsize(path), is_recorded=False)
+    return Backup(file=path, jobs=count, bytes=os.path.getsize(path))
+
+
+def restore(target: "Target", path: str, *, who: str, confirm: "Callable[[int, int], None]") -> Restored:
+    """Put a backup in the place of all that is in a store, at once or not at all, while nobody else uses it.
+
+    `confirm` is told how many jobs go and how many come, and raises to keep things as they are. What was there is
+    kept in the home's `backups`, unless there was nothing. `path` itself is never written to.
+    """
+    path = os.path.abspath(path)
+    coming = _examine(target, path)
+    with closing(_connect(target)) as database:
+        _refuse_while_used(target, database)
+        going = database.read(lambda tx: jobs.count_matching(tx, jobs.Filter()))
+    confirm(going, coming)
+    target.home.make()
+    with setup_lock(target.home), _staged(target, path) as staged:
+        if target.sqlite_path is not None:
+            return _replace_sqlite(target, target.sqlite_path, staged, path, who)
+        return _replace_postgres(target, staged, path, who)
+
+
+def _copy(database: Database, part: str) -> int:
+    """Write the state of a store into an empty file, and return how many jobs it holds once it was found whole."""
+    if isinstance(database.dialect, SqliteDialect):
+        with _told_of(part):
+            database.dialect.copy_to(part)
+    else:
+        database.read(lambda tx: _export(tx, part))
+    return _seal(part)
+
+
+def _export(tx: "Tx", part: str) -> None:
+    """Write all rows that a transaction sees into a file of our schema."""
+    with closing(_open_file(part)) as exported:
+        dialect = _sqlite_of(exported)
+        migrate.set_up_sqlite(dialect, exported)
+        dialect.leave_wal()
+        dialect.do_not_sync()
+
+        def work(to: "Tx") -> None:
+            archive.copy_rows(tx, to, dialect.tables())
+            archive.begin_after(to, archive.last_numbers(tx))
+
+        exported.write(work)
+
+
+def _seal(part: str) -> int:
+    """Make a copy one that needs nothing beside it, check all of it, and make it last."""
+    with closing(_open_file(part)) as copied:
+        _sqlite_of(copied).leave_wal()
+        damage = " ".join(_sqlite_of(copied).damage() or ())
+        if damage:
+            raise NotAStore(f"the copy is damaged, and so is the store: {damage}", hint="check the disk")
+        count = copied.read(lambda tx: jobs.count_matching(tx, jobs.Filter()))
+    _sync(part)
+    return count
+
+
+def _examine(target: "Target", path: str) -> int:
+    """Return how many jobs a backup holds; refuse what is none, is damaged, or was made by a newer queuectl."""
+    if not os.path.exists(path):
+        raise NotFound(f"no file {path}", hint="name a file that queuectl backup made")
+    if os.path.isdir(path):
+        raise BadInput(f"{path} is a folder", hint="name a file that queuectl backup made")
+    if _is_store(target, path):
+        raise BadInput(f"{path} is the store itself", hint="name a file that queuectl backup made")
+    with closing(_open_archive(path)) as found:
+        if found.version > migrate.LATEST:
+            migrate.check(found.version)
+        return found.count_jobs()
+
+
+def _open_archive(path: str) -> Archive:
+    try:
+        return Archive(path)
+    except OSError as error:
+        raise StoreUnreachable(f"cannot read {path}: {error.strerror}", hint="check its permissions") from None
+
+
+def _connect(target: "Target") -> Database:
+    try:
+        return connect(target)
+    except NotAStore as error:
+        aside = f"move it aside first: mv {target.sqlite_path} {target.sqlite_path}.damaged"
+        raise NotAStore(error.message, hint=f"{aside} (with -wal and -shm, if there)") from None
+
+
+@contextmanager
+def _staged(target: "Target", path: str) -> "Iterator[Database]":
+    """Give a copy of a backup that is of this program's schema and in which no worker lives; gone afterwards."""
+    for name in os.listdir(target.home.root):
+        if name.startswith(STAGED):  # left by a restore that was cut off; the setup lock says that none is under way
+            remove_file(os.path.join(target.home.root, name))
+    staged = os.path.join(target.home.root, f"{STAGED}{os.getpid()}.db")
+    create_private(staged)
+    try:
+        with closing(_open_archive(path)) as found:
+            found.copy_to(staged)
+        with closing(_open_file(staged)) as database:
+            dialect = _sqlite_of(database)
+            dialect.leave_wal()
+            dialect.do_not_sync()
+            migrate.bring_up(database)
+            database.write(workers.give_up_all)
+            yield database
+    finally:
+        _remove(staged)
+
+
+def _replace_sqlite(target: "Target", store: str, staged: Database, path: str, who: str) -> Restored:
+    with closing(_alone(store)) as database:
+        dialect = _sqlite_of(database)
+        kept = _keep(target, database)
+        going, used = database.read(lambda tx: (jobs.count_matching(tx, jobs.Filter()), archive.last_numbers(tx)))
+        coming = staged.write(lambda tx: _finish(tx, used, path, who))
+        if not _sqlite_of(staged).gives_space_back():
+            staged.dialect.rewrite()
+        dialect.replace_by(_sqlite_of(staged).path)
+        dialect.use_wal()
+    return Restored(file=path, jobs=coming, replaced=going, kept=kept)
+
+
+def _alone(store: str) -> Database:
+    """Open a SQLite store so that nobody else can; whoever has it open is named."""
+    try:
+        dialect = SqliteDialect(store, is_durable=True, busy_seconds=ALONE_SECONDS, is_alone=True)
+    except StoreBusy:
+        pids = ", ".join(map(str, holders_of(store)))
+        raise Refused(
+            f"{store} is open in another process" + (f" (pid {pids})" if pids else ""),
+            hint="stop what uses the store: queuectl worker stop; then try again",
+        ) from None
+    return Database(dialect, _nothing, _nothing, _nothing)
+
+
+def _replace_postgres(target: "Target", staged: Database, path: str, who: str) -> Restored:
+    with closing(connect(target)) as database:
+        dialect = _postgres_of(database)
+        tables = _sqlite_of(staged).tables()
+        names = [table.name for table in tables]
+
+        def work(tx: "Tx") -> Restored:
+            try:
+                dialect.take_alone(names)
+            except Exception as error:
+                if isinstance(dialect.translate(error), StoreBusy):
+                    raise _used(dialect, "another session holds locks on queuectl's tables") from error
+                raise
+            if dialect.other_sessions():
+                raise _used(dialect)
+            kept = _keep_rows(target, tx)
+            going, used = jobs.count_matching(tx, jobs.Filter()), archive.last_numbers(tx)
+            dialect.empty(names)
+            staged.read(lambda rows: archive.copy_rows(rows, tx, tables))
+            coming = _finish(tx, [*map(max, used, staged.read(archive.last_numbers))], path, who)
+            dialect.learn()
+            return Restored(file=path, jobs=coming, replaced=going, kept=kept)
+
+        dialect.limit_answers(LONG_SECONDS)
+        return database.write(work)
+
+
+def _finish(tx: "Tx", used: list[int], path: str, who: str) -> int:
+    """Put a restore on record in what is restored, and let no number be given out again; return how many jobs came."""
+    coming = jobs.count_matching(tx, jobs.Filter())
+    archive.begin_after(tx, used)
+    audit.record(tx, who, "restore", path, coming)
+    return coming
+
+
+def _keep(target: "Target", database: Database) -> str | None:
+    """Keep what a restore is about to replace, and return where; None means there is nothing."""
+    if database.read(archive.is_empty):
+        return None
+    kept = _place_to_keep(target, database.read(lambda tx: tx.now))
+    with _arriving(kept, force=False) as part:
+        _copy(database, part)
+    return kept
+
+
+def _keep_rows(target: "Target", tx: "Tx") -> str | None:
+    """Do the same within a transaction that holds everybody else off."""
+    if archive.is_empty(tx):
+        return None
+    kept = _place_to_keep(target, tx.now)
+    with _arriving(kept, force=False) as part:
+        _export(tx, part)
+        _seal(part)
+    return kept
+
+
+def _place_to_keep(target: "Target", now: int) -> str:
+    import time
+
+    make_folder(target.home.backups)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now // 1000))
+    kept = os.path.join(target.home.backups, f"before-restore-{stamp}.db")
+    number = 1
+    while os.path.lexists(kept):
+        number += 1
+        kept = os.path.join(target.home.backups, f"before-restore-{stamp}-{number}.db")
+    return kept
+
+
+def _refuse_while_used(target: "Target", database: Database) -> None:
+    """Refuse while others are connected, naming them; whoever comes later meets a lock."""
+    if target.sqlite_path is None:
+        dialect = _postgres_of(database)
+        if database.read(lambda _: dialect.other_sessions()):
+            raise database.read(lambda _: _used(dialect))
+        return
+    living = [worker for worker in database.read(workers.live) if pulse(worker, database.dialect) is Pulse.ALIVE]
+    if living:
+        names = ", ".join(f"{worker.kind} {worker.id[:6]} (pid {worker.pid})" for worker in living)
+        raise Refused(
+            f"the store is in use by {names}", hint="stop them first: queuectl worker stop; then restore again"
+        )
+
+
+def _used(dialect: "PostgresDialect", otherwise: str = "") -> Refused:
+    try:
+        sessions = dialect.other_sessions()
+    except Exception:  # noqa: BLE001 - the transaction is broken; that it is says enough
+        sessions = []
+    if not sessions:
+        return Refused(otherwise, hint="end what uses them, then restore again")
+    names = ", ".join(f"{pid} from {place}" for pid, place in sessions)
+    return Refused(
+        f"{counted(len(sessions), 'other session')} of queuectl use this database: PostgreSQL process {names}",
+        hint="stop the workers on every host: queuectl worker stop; what a dead host left ends by itself in a minute",
+    )
+
+
+def _refuse_place(target: "Target", path: str, *, force: bool) -> None:
+    """Refuse a place where a backup would do harm, or cannot be."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise BadInput(f"no folder {folder}", hint=f"create it: mkdir -p {folder}")
+    if os.path.isdir(path):
+        raise BadInput(f"{path} is a folder", hint=f"name a file in it: {os.path.join(path, 'queue-backup.db')}")
+    if _is_store(target, path):
+        raise Refused(f"{path} is the store itself", hint="name another file")
+    if os.path.lexists(path) and not force:
+        raise Refused(f"{path} exists", hint="name another file, or replace it with --force")
+    for beside in (f"{path}-wal", f"{path}-journal"):
+        if os.path.lexists(beside):
+            raise Refused(f"{beside} lies beside it: {path} is in use as a database", hint="name another file")
+
+
+def _is_store(target: "Target", path: str) -> bool:
+    if target.sqlite_path is None:
+        return False
+    return os.path.realpath(path) in {os.path.realpath(f"{target.sqlite_path}{end}") for end in _BESIDE}
+
+
+@contextmanager
+def _arriving(path: str, *, force: bool) -> "Iterator[str]":
+    """Give a hidden file beside a path, which takes the path's place once it is whole; else nothing is left of it."""
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    _remove(part)
+    create_private(part)
+    try:
+        yield part
+        _put_in_place(part, path, force=force)
+    finally:
+        _remove(part)
+
+
+def _put_in_place(part: str, path: str, *, force: bool) -> None:
+    try:
+        if force:
+            os.replace(part, path)
+        else:
+            try:
+                os.link(part, path)  # unlike a rename it never takes the place of what came there meanwhile
+            except PermissionError:
+                os.rename(part, path)  # a file system without links
+        sync_folder(os.path.dirname(path))
+    except FileExistsError:
+        raise Refused(f"{path} exists", hint="name another file, or replace it with --force") from None
+    except OSError as error:
+        raise StoreUnreachable(f"cannot write {path}: {error.strerror}", hint="check the folder and the disk") from None
+
+
+def _sync(path: str) -> None:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StoreFull(f"cannot write {path}: {error.strerror}", hint="check the disk") from None
+
+
+def _remove(path: str) -> None:
+    for end in _BESIDE:
+        remove_file(f"{path}{end}")
+
+
+@contextmanager
+def _told_of(path: str) -> "Iterator[None]":
+    """Put errors about a file that is being written into words."""
+    from queuectl.store.sqlite import told_of
+
+    try:
+        yield
+    except Exception as error:
+        raise told_of(path, error) or error from error
+
+
+def _open_file(path: str) -> Database:
+    return Database(SqliteDialect(path, is_durable=True), _nothing, _nothing, _nothing)
+
+
+def _sqlite_of(database: Database) -> SqliteDialect:
+    assert isinstance(database.dialect, SqliteDialect)
+    return database.dialect
+
+
+def _postgres_of(database: Database) -> "PostgresDialect":
+    from queuectl.store.postgres import PostgresDialect
+
+    assert isinstance(database.dialect, PostgresDialect)
+    return database.dialect
+
+
+def _nothing(*_: object) -> None:
+    """Nobody is to be told of what happens to a copy."""

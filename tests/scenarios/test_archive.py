@@ -1,0 +1,198 @@
+"""Backup and restore in the thick of it: workers that drain, a kill in the middle, a disk that is full."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import psycopg
+import pytest
+
+from queuectl.actions.connect import Target, connect, locate
+from tests.program import PROGRAM, Cli, running_cli, wait_for
+from tests.scenarios.faults import damage, filled, small_disk
+from tests.scenarios.working import on_postgres, on_sqlite
+from tests.store.rows import add_job
+
+
+def fingerprint(target: Target) -> tuple[object, ...]:
+    """Return what tells one state of a store from another: how many jobs, the sum of numbers, runs and acts."""
+    database = connect(target)
+    try:
+        return database.read(
+            lambda tx: tuple(tx.rows("SELECT count(*), CAST(sum(seq) AS BIGINT) FROM jobs")
+                             + tx.rows("SELECT count(*) FROM attempts") + tx.rows("SELECT count(*) FROM audit"))
+        )  # fmt: skip
+    finally:
+        database.close()
+
+
+def test_a_backup_while_workers_drain_has_every_job_acknowledged_before_it_began(
+    cli: Cli, tmp_path: Path, sqlite_home: Path
+) -> None:
+    ids = cli.ok("enqueue", "--from", "-", stdin="echo done >>ran\n" * 3000).split()
+    supervisor = cli.start("worker", "start", "-n", "2")
+    wait_for(lambda: (tmp_path / "ran").exists() or None, "the first job to run")
+
+    copies = []
+    for number in range(4):
+        cli.enqueue("true")
+        cli.ok("backup", f"{number}.db")
+        copies.append(tmp_path / f"{number}.db")
+    is_busy = len(cli.json("list", "--state", "pending", "--limit", "10")) > 0
+    cli.ok("worker", "stop", "--now")
+    supervisor.wait(60)
+
+    assert is_busy
+    for number, copy in enumerate(copies):
+        assert damage(str(copy)) == "ok"
+        cli.ok("restore", str(copy), "--yes")
+        assert {str(job["id"]) for job in cli.json("list", "--limit", "9999")} == {
+            *ids,
+            *(str(len(ids) + 1 + each) for each in range(number + 1)),
+        }
+    cli.drain("-n", "2")
+    states = [job["state"] for job in cli.json("list", "--limit", "9999")]
+    assert states.count("completed") == len(states)
+
+
+@pytest.fixture
+def large_copy(tmp_path: Path) -> Path:
+    """A backup that takes a while to restore."""
+    target = locate(None, {"QUEUECTL_HOME": str(tmp_path / "large")})
+    with running_cli(target, tmp_path) as cli:
+        cli.ok("enqueue", "--from", "-", stdin=f"true {'x' * 1000}\n" * 20_000)
+        cli.ok("backup", "large.db")
+    return tmp_path / "large.db"
+
+
+def kill_in_the_middle(cli: Cli, copy: Path, has_begun: "object") -> int:
+    """Kill a restore once something is so, and return how it ended."""
+    process = subprocess.Popen(
+        [PROGRAM, "restore", str(copy), "--yes"], env=cli.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    assert callable(has_begun)
+    while process.poll() is None and not has_begun(process):
+        pass
+    process.send_signal(signal.SIGKILL)
+    return process.wait()
+
+
+def test_a_restore_that_is_killed_half_way_leaves_the_old_state(cli: Cli, large_copy: Path) -> None:
+    cli.ok("enqueue", "--from", "-", stdin="true\n" * 50)
+    before = fingerprint(cli.target)
+    log = f"{cli.target.home.database}-wal"
+
+    def is_writing(_: object) -> bool:
+        if cli.target.sqlite_path is None:
+            return holds_tables(cli.target.url)
+        return os.path.exists(log) and os.path.getsize(log) > 4 << 20
+
+    code = kill_in_the_middle(cli, large_copy, is_writing)
+
+    assert code == -signal.SIGKILL
+    assert fingerprint(cli.target) == before
+    (kept,) = Path(cli.target.home.backups).glob("*.db")
+    assert fingerprint(locate(f"sqlite://{kept}", {})) == before
+    cli.drain()
+    done = cli.run("restore", str(large_copy), "--yes")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("20000 jobs restored")
+    assert [name for name in os.listdir(cli.target.home.root) if name.startswith(".restore")] == []
+    if cli.target.sqlite_path:
+        assert damage(cli.target.sqlite_path) == "ok"
+
+
+def holds_tables(url: str) -> bool:
+    """Whether a restore has emptied the tables and is filling them."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE application_name = 'queuectl'"
+            " AND datname = current_database() AND query LIKE 'COPY jobs%'"
+        ).fetchone()
+    return row is not None
+
+
+def test_a_backup_that_is_killed_leaves_no_file_of_that_name(cli: Cli, tmp_path: Path, large_copy: Path) -> None:
+    cli.ok("restore", str(large_copy), "--yes")
+    process = subprocess.Popen([PROGRAM, "backup", "copy.db"], env=cli.environ, cwd=tmp_path, stdout=subprocess.DEVNULL)
+
+    wait_for(lambda: list(tmp_path.glob(".copy.db.*")) or process.poll() is not None or None, "the copy to begin")
+    process.send_signal(signal.SIGKILL)
+
+    assert process.wait() == -signal.SIGKILL
+    assert not (tmp_path / "copy.db").exists()
+    cli.ok("backup", "copy.db")
+
+
+@pytest.fixture
+def small_folder(tmp_path: Path) -> Iterator[Path]:
+    """A file system of four megabytes."""
+    with small_disk(tmp_path / "small", "4m"):
+        yield tmp_path / "small"
+
+
+def test_a_backup_that_does_not_fit_is_refused_and_leaves_nothing(
+    cli: Cli, large_copy: Path, small_folder: Path
+) -> None:
+    cli.ok("restore", str(large_copy), "--yes")
+
+    done = cli.run("backup", str(small_folder / "copy.db"))
+
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "no space left" in done.stderr
+    assert os.listdir(small_folder) == []
+    cli.ok("backup", "fits.db")
+
+
+@pytest.mark.parametrize("size", ["26m", "60m"])  # no room for the staged copy; room for that, none for the change
+def test_a_restore_that_does_not_fit_leaves_the_old_state(
+    sqlite_home: Path, tmp_path: Path, large_copy: Path, size: str
+) -> None:
+    with small_disk(sqlite_home, size):
+        target = locate(None, {"QUEUECTL_HOME": str(sqlite_home)})
+        with running_cli(target, tmp_path) as cli:
+            cli.ok("enqueue", "--from", "-", stdin="true\n" * 50)
+            before = fingerprint(target)
+
+            with filled(sqlite_home, but=(20 if size == "26m" else 40) << 20):
+                done = cli.run("restore", str(large_copy), "--yes")
+
+            assert (done.returncode, done.stdout) == (5, "")
+            assert "no space left" in done.stderr
+            assert fingerprint(target) == before
+            assert damage(target.home.database) == "ok"
+            cli.drain()
+
+
+@on_postgres
+def test_a_restore_is_refused_while_somebody_else_holds_a_lock(cli: Cli, tmp_path: Path) -> None:
+    cli.enqueue("true")
+    cli.ok("backup", "copy.db")
+    with psycopg.connect(cli.target.url) as connection:
+        connection.execute("SELECT count(*) FROM queuectl.jobs")
+
+        done = cli.run("restore", "copy.db", "--yes")
+
+    assert done.returncode == 6
+    assert "locks" in done.stderr
+    cli.ok("restore", "copy.db", "--yes")
+
+
+@on_sqlite
+def test_a_backup_takes_no_notice_of_commits_meanwhile(cli: Cli, tmp_path: Path, large_copy: Path) -> None:
+    """Without one read transaction around it, a copy by steps begins anew with every commit."""
+    cli.ok("restore", str(large_copy), "--yes")
+    database = connect(cli.target)
+    process = subprocess.Popen([PROGRAM, "backup", "copy.db"], env=cli.environ, cwd=tmp_path, stdout=subprocess.DEVNULL)
+
+    while process.poll() is None:
+        add_job(database)
+    database.close()
+
+    assert process.returncode == 0
+    connection = apsw.Connection(str(tmp_path / "copy.db"))
+    assert connection.execute("SELECT count(*) FROM jobs").fetchall()[0][0] >= 20_000
+    connection.close()
