@@ -180,7 +180,7 @@ def test_a_folder_is_no_file(filled: Target, tmp_path: Path) -> None:
 
 
 def test_a_backup_that_fails_leaves_nothing(filled: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteDialect, "damage", lambda _: "page 7 is lost")
+    monkeypatch.setattr(SqliteDialect, "damage", lambda _: ["page 7 is lost"])
 
     with pytest.raises(NotAStore, match="page 7 is lost"):
         take(filled, tmp_path / "copy.db")

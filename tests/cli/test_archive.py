@@ -10,7 +10,6 @@ from queuectl.actions.connect import Target, connect
 from tests.cli.terminal import on_terminal
 from tests.program import Cli
 
-
 ON_SQLITE = pytest.mark.parametrize("target", ["sqlite"], indirect=True)
 
 

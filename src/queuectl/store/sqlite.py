@@ -353,6 +353,7 @@ def library_version() -> str:
     """Return the version of the SQLite that APSW brings."""
     return apsw.sqlite_lib_version()
 
+
 def told_of(path: str, error: Exception) -> StoreError | None:
     """Put an error of APSW about a file into words; None if it is not one of its."""
     if isinstance(error, apsw.FullError):
