@@ -35,7 +35,7 @@ def test_a_json_job_with_every_field_is_read() -> None:
         "id": "job1", "command": "sleep 2", "queue": "mail", "priority": 5, "delay": "1m30s", "max_retries": 0,
         "timeout": 2.5, "backoff_strategy": "linear", "backoff_base": 3, "max_backoff_seconds": "5m",
         "backoff_jitter": 0.2, "job_retry_delay": 7, "cwd": "/srv", "env": {"A": "1"}, "tags": ["x", "y", "x"],
-        "split_output": True,
+        "split_output": True, "hold": True,
     }  # fmt: skip
 
     spec = spec_from_json(json.dumps(fields), NOW, EMPTY)
@@ -44,7 +44,7 @@ def test_a_json_job_with_every_field_is_read() -> None:
     assert spec == JobSpec(
         given_id="job1", command="sleep 2", queue="mail", priority=5, delay_ms=90_000, max_retries=0, timeout_ms=2_500,
         backoff={"strategy": "linear", "base": 3.0, "max_ms": 300_000, "jitter": 0.2, "fixed_ms": 7_000},
-        cwd="/srv", env={"A": "1"}, tags=("x", "y"), split_output=True,
+        cwd="/srv", env={"A": "1"}, tags=("x", "y"), split_output=True, hold=True,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from queuectl.model.units import (
     duration_text,
     iso_text,
     local_text,
+    past_ms,
     rough_duration_text,
     rough_size_text,
     size_bytes,
@@ -228,3 +229,34 @@ def test_a_size_that_was_written_is_read_back(size: int) -> None:
 )
 def test_a_rough_size_has_one_decimal(size: int, text: str) -> None:
     assert rough_size_text(size) == text
+
+
+@pytest.mark.usefixtures("_berlin")
+@pytest.mark.parametrize(
+    "text, then",
+    [
+        ("2h", "2026-03-26 08:00:00"),
+        ("90", "2026-03-26 09:58:30"),
+        ("1 day 2 hours", "2026-03-25 08:00:00"),
+        ("9:30", "2026-03-26 09:30:00"),
+        ("14:30", "2026-03-25 14:30:00"),
+        ("yesterday", "2026-03-25 00:00:00"),
+        ("yesterday 9:00", "2026-03-25 09:00:00"),
+        ("today", "2026-03-26 00:00:00"),
+        ("thursday", "2026-03-26 00:00:00"),
+        ("thursday 17:00", "2026-03-19 17:00:00"),
+        ("friday", "2026-03-20 00:00:00"),
+        ("now", "2026-03-26 10:00:00"),
+        ("2026-03-01", "2026-03-01 00:00:00"),
+        ("2026-03-01T09:00:00Z", "2026-03-01 10:00:00"),
+        ("2027-01-01", "2027-01-01 00:00:00"),
+    ],
+)
+def test_a_time_that_is_past_is_the_last_one_there_was(text: str, then: str) -> None:
+    assert local_text(past_ms(text, NOW)) == then
+
+
+@pytest.mark.parametrize("text", ["", "soon", "yesterday noon", "25:00", "2 moons", "-2h"])
+def test_a_bad_past_time_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="bad"):
+        past_ms(text, NOW)

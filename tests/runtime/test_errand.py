@@ -27,7 +27,7 @@ def test_it_takes_the_one_job_and_no_other(target: Target) -> None:
         with Errand(target, wanted):
             wait_for_all(target, database, [wanted], timeout_s=60)
 
-        states = database.read(lambda tx: jobs.states_of(tx, [other, wanted]))
+        states = database.read(lambda tx: jobs.states_by_number(tx, [other, wanted]))
         assert states == {other: State.PENDING, wanted: State.COMPLETED}
         assert database.read(workers.live) == []
 

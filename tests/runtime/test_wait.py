@@ -28,7 +28,7 @@ def test_a_job_that_was_revived_while_others_ended_is_waited_for(target: Target)
     with closing(connect(target)) as database, closing(connect(target)) as other:
         control.cancel(other, [str(first)], who="me")
         seen = threading.Event()
-        states_of = jobs.states_of
+        states_of = jobs.states_by_number
 
         def look(tx: Tx, seqs: Sequence[int]) -> dict[int, State]:
             found = states_of(tx, seqs)
@@ -37,7 +37,7 @@ def test_a_job_that_was_revived_while_others_ended_is_waited_for(target: Target)
             return found
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(jobs, "states_of", look)
+            patch.setattr(jobs, "states_by_number", look)
             waiting = threading.Thread(target=lambda: results.append(wait_for_all(target, database, [first, second])))
             results: list[wait.Waited] = []
             waiting.start()
@@ -58,14 +58,14 @@ def test_a_store_that_is_away_for_a_while_is_waited_for(target: Target, monkeypa
     troubles: list[str] = []
     with closing(connect(target)) as database:
         control.cancel(database, [str(seq)], who="me")
-        states_of, failures = jobs.states_of, iter(range(3))
+        states_of, failures = jobs.states_by_number, iter(range(3))
 
         def look(tx: Tx, seqs: Sequence[int]) -> dict[int, State]:
             if next(failures, None) is not None:
                 raise StoreUnreachable("no answer")
             return states_of(tx, seqs)
 
-        monkeypatch.setattr(jobs, "states_of", look)
+        monkeypatch.setattr(jobs, "states_by_number", look)
         waited = wait_for_all(target, database, [seq], on_trouble=troubles.append)
 
     assert [job.state for job in waited.jobs] == [State.CANCELLED]
@@ -79,6 +79,6 @@ def test_a_store_that_stays_away_is_an_error_at_the_end(target: Target, monkeypa
     def look(_tx: Tx, _seqs: Sequence[int]) -> dict[int, State]:
         raise StoreUnreachable("no answer")
 
-    monkeypatch.setattr(jobs, "states_of", look)
+    monkeypatch.setattr(jobs, "states_by_number", look)
     with closing(connect(target)) as database, pytest.raises(StoreUnreachable, match="no answer"):
         wait_for_all(target, database, [seq], timeout_s=0.05)

@@ -194,6 +194,51 @@ def test_which_jobs_of_a_log_folder_are_there_is_read_by_their_numbers(crowded: 
     assert all("jobs_pkey" in plan or "SEARCH jobs USING INTEGER PRIMARY KEY" in plan for plan in plans), plans
 
 
+def test_the_newest_completed_jobs_are_found_by_walking_back_and_not_by_sorting_history(crowded: Database) -> None:
+    crowd = [add_job(crowded, State.COMPLETED) for _ in range(5)]
+
+    plans = plans_of(crowded, lambda tx: jobs.newest(tx, jobs.Filter(states=(State.COMPLETED,)), 5))
+    found = crowded.read(lambda tx: jobs.newest(tx, jobs.Filter(states=(State.COMPLETED,)), 5))
+
+    assert [job.seq for job in found] == [job.seq for job in reversed(crowd)]
+    assert not any("jobs_finished" in plan for plan in plans)
+    assert_nothing_sorted([plan for plan in plans if "seq" in plan or "ROWID" in plan][:1])
+
+
+def test_completed_jobs_further_back_are_found_all_the_same(crowded: Database) -> None:
+    wanted = jobs.Filter(states=(State.COMPLETED,))
+
+    found = crowded.read(lambda tx: jobs.newest(tx, wanted, 3))
+
+    assert [job.seq for job in found] == [20_000, 19_999, 19_998]
+    before = crowded.read(lambda tx: jobs.newest(tx, wanted.replace(last=10), 3))
+    assert [job.seq for job in before] == [10, 9, 8]
+
+
+def test_a_page_of_older_jobs_is_read_by_number(crowded: Database) -> None:
+    plans = plans_of(crowded, lambda tx: jobs.newest(tx, jobs.Filter(last=30_000), 50))
+
+    assert_nothing_sorted(plans[:1])
+    assert all("jobs_pkey" in plan or "USING INTEGER PRIMARY KEY" in plan for plan in plans)
+
+
+def test_matching_jobs_of_a_state_and_queue_are_counted_from_the_partial_indexes_alone(crowded: Database) -> None:
+    wanted = jobs.Filter(states=(State.COMPLETED, State.PENDING), queue="default")
+
+    plans = plans_of(crowded, lambda tx: jobs.count_matching(tx, wanted))
+
+    assert_pinned(plans, "jobs_finished")
+    assert crowded.read(lambda tx: jobs.count_matching(tx, wanted)) == 20_000
+
+
+@pytest.mark.parametrize("state", [State.PENDING, State.FAILED, State.DEAD, State.BLOCKED])
+def test_what_an_act_on_a_state_is_for_is_read_from_the_index_of_that_state(crowded: Database, state: State) -> None:
+    wanted = jobs.Filter(states=(state,), queue="default")
+
+    for plan in plans_of(crowded, lambda tx: jobs.states_of(tx, wanted)):
+        assert_walks_nothing(plan)
+
+
 def plans_of(db: Database, work: Callable[[Tx], object]) -> list[str]:
     """Return the plan of each statement about jobs that some work runs; on PostgreSQL also the one of a prepared."""
 

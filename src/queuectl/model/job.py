@@ -29,6 +29,7 @@ class JobSpec(Value):
     env: "dict[str, str] | None" = None
     tags: tuple[str, ...] = ()
     split_output: bool = False
+    hold: bool = False
 
 
 class Job(Value):
@@ -99,9 +100,14 @@ class Job(Value):
 
         return shlex.join(self.argv_list or [])
 
+    @property
+    def own_backoff_map(self) -> "dict[str, object]":
+        """The numbers of the backoff that are the job's own."""
+        return _loads(self.backoff) if self.backoff else {}
+
     def own_backoff(self, default: Backoff) -> Backoff:
         """Return the backoff in force for this job: its own numbers over those of the settings."""
-        return default if self.backoff is None else default.replace(**_loads(self.backoff))
+        return default if self.backoff is None else default.replace(**self.own_backoff_map)
 
 
 class Claim(Value):
@@ -118,6 +124,13 @@ class Claim(Value):
     def fence(self) -> "dict[str, int | str | None]":
         """The three values that every write of the holder names in its WHERE."""
         return {"seq": self.job.seq, "run": self.job.run, "worker_id": self.job.worker_id}
+
+
+def dumps(value: object) -> str:
+    """Write a list or an object as a column holds it."""
+    import json  # most jobs have nothing to write this way
+
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _loads(text: str) -> "Any":  # noqa: ANN401 - JSON is of any shape

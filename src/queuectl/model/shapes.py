@@ -49,6 +49,14 @@ def job_shape(job: "Job") -> "Shape":
     return shape
 
 
+def changes_shape(before: "Job", after: "Job") -> "dict[str, Shape]":
+    """Return what differs between two versions of a job."""
+    old, new = job_shape(before), job_shape(after)
+    return {
+        name: {"from": old[name], "to": new[name]} for name in old if name != "updated_at" and old[name] != new[name]
+    }
+
+
 def attempt_shape(attempt: "Attempt") -> "Shape":
     """Return one run; the one under way has no `finished_at` and no outcome."""
     return {

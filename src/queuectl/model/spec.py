@@ -58,30 +58,37 @@ def spec_from_json(text: str, now_ms: int, base: JobSpec, *, is_line: bool = Fal
 
 def spec_from_fields(fields: "Mapping[str, object]", now_ms: int, base: JobSpec) -> JobSpec:
     """Check named values and lay them over `base`; the whole must be a job that can run."""
-    changes: dict[str, object] = {}
-    backoff: dict[str, object] = {}
-    for name, value in fields.items():
-        read = FIELDS.get(name)
-        if read is None:
-            raise UnknownName.among("field", name, list(FIELDS))
-        if value is None:
-            continue
-        target, checked = read(name, value, now_ms)
-        (backoff if name in BACKOFF_FIELDS else changes)[target] = checked
+    changes, backoff = read_fields(fields, now_ms, list(FIELDS))
     if backoff:
         changes["backoff"] = {**(base.backoff or {}), **backoff}
-    if "run_at" in changes and "delay_ms" in changes:
-        raise BadInput("give either run_at or delay, not both")
     if "run_at" in changes or "delay_ms" in changes:
         base = base.replace(run_at=None, delay_ms=None)  # the one given here takes the place of either
-    if "command" in changes and "argv" in changes:
-        raise BadInput("give either command (a shell line) or argv (an argument vector), not both")
     if "command" in changes or "argv" in changes:
         base = base.replace(command=None, argv=None)
     spec = base.replace(**changes)
     if spec.command is None and spec.argv is None:
         raise BadInput("the job has no command", hint="give a command (a shell line) or argv (a list of words)")
     return spec
+
+
+def read_fields(
+    fields: "Mapping[str, object]", now_ms: int, known: "list[str]"
+) -> "tuple[dict[str, object], dict[str, object]]":
+    """Check named values and return them by the fields of a JobSpec, those of its backoff apart; None says nothing."""
+    changes: dict[str, object] = {}
+    backoff: dict[str, object] = {}
+    for name, value in fields.items():
+        if name not in known:
+            raise UnknownName.among("field", name, known)
+        if value is None:
+            continue
+        target, checked = FIELDS[name](name, value, now_ms)
+        (backoff if name in BACKOFF_FIELDS else changes)[target] = checked
+    if "run_at" in changes and "delay_ms" in changes:
+        raise BadInput("give either run_at or delay, not both")
+    if "command" in changes and "argv" in changes:
+        raise BadInput("give either command (a shell line) or argv (an argument vector), not both")
+    return changes, backoff
 
 
 def check_command(name: str, value: object) -> str:
@@ -221,10 +228,10 @@ def _tags(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     return "tags", tuple(dict.fromkeys(check_name("tag", tag) for tag in value))
 
 
-def _split_output(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+def _switch(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     if not isinstance(value, bool):
         raise _wrong(name, value, "true or false")
-    return "split_output", value
+    return name, value
 
 
 FIELDS: "dict[str, Callable[[str, object, int], tuple[str, object]]]" = {
@@ -245,7 +252,8 @@ FIELDS: "dict[str, Callable[[str, object, int], tuple[str, object]]]" = {
     "cwd": _cwd,
     "env": _env,
     "tags": _tags,
-    "split_output": _split_output,
+    "split_output": _switch,
+    "hold": _switch,
 }
 BACKOFF_FIELDS = frozenset(
     {"backoff_strategy", "backoff_base", "max_backoff_seconds", "backoff_jitter", "job_retry_delay"}

@@ -87,7 +87,7 @@ WHY: dict[Move, str] = {
     Move.DEFER: "a person gave it a later time",
     Move.CANCEL: "a person cancelled it while it waited",
     Move.PARK: "a named limit it needs is taken",
-    Move.UNBLOCK: "what it waited for is there",
+    Move.UNBLOCK: "what it waited for is there, or a person released it",
     Move.STARVE: "a job it waited for died",
     Move.EXPIRE: "its deadline passed before it could run",
     Move.HOLD: "a person held it",

@@ -17,6 +17,7 @@ DURATION_HELP = "90s, 5m, 1h30m, 2d, 1w, 500ms; a bare number is seconds"
 TIME_HELP = (
     "2026-12-01T09:00, 2026-12-01T09:00:00Z, 14:30, tomorrow 9:00, friday 17:00, now, or +90m; local unless it says Z"
 )
+PAST_HELP = "2h (two hours ago), 3d, 14:30, yesterday 9:00, friday, 2026-12-01T09:00, 2026-12-01T09:00:00Z"
 SIZE_HELP = "4096, 16KiB, 10MB, 1GiB"
 
 _DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": WEEK_MS}
@@ -84,6 +85,21 @@ def time_ms(text: str, now_ms: int) -> int:
     if words and (words[0].isalpha() or re.fullmatch(_CLOCK, words, re.ASCII)):
         return _day_and_clock_ms(words, now_ms, text)
     return _iso_ms(words, text)
+
+
+def past_ms(text: str, now_ms: int) -> int:
+    """Read a point in time that is over: `2h` is two hours ago, `14:30` and `friday` the last ones there were."""
+    words = text.strip().lower()
+    if re.fullmatch(rf"{_NUMBER}|{_DURATION}", words, re.ASCII):
+        return now_ms - duration_ms(words)
+    day_word = re.sub(rf"\s*{_CLOCK}$", "", words)
+    if day_word == "yesterday":
+        return time_ms(words.replace("yesterday", "today"), now_ms - DAY_MS)
+    days = 7 if day_word in _WEEKDAYS else 1 if day_word == "" else 0
+    seen_from = now_ms
+    while (then := time_ms(words, seen_from)) > now_ms and days:
+        seen_from -= days * DAY_MS
+    return then
 
 
 def size_bytes(text: str) -> int:

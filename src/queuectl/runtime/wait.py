@@ -106,7 +106,7 @@ def _until_enough(
     with Watch(target, database) as watch:
         while True:
             began = time.monotonic()
-            states = database.read(partial(_states_of, waiting))
+            states = database.read(partial(_states, waiting))
             waiting = [seq for seq in waiting if seq in states and states[seq] not in FINAL]
             now = time.monotonic()
             if is_enough(waiting) or now >= until:
@@ -114,8 +114,8 @@ def _until_enough(
             watch.wait(until, not_before=now + LOOK_SHARE * (now - began))
 
 
-def _states_of(seqs: "Sequence[int]", tx: "Tx") -> dict[int, State]:
-    return jobs.states_of(tx, seqs)
+def _states(seqs: "Sequence[int]", tx: "Tx") -> dict[int, State]:
+    return jobs.states_by_number(tx, seqs)
 
 
 def _result(database: "Database", seqs: "Sequence[int]") -> Waited:

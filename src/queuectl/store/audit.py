@@ -32,7 +32,19 @@ def add_to(tx: "Tx", act_id: int, count: int) -> None:
     tx.changed("UPDATE audit SET count = count + :count WHERE id = :id", {"count": count, "id": act_id})
 
 
-def newest(tx: "Tx", limit: int) -> list[Act]:
-    """Return the newest acts, newest first."""
-    rows = tx.rows(f"SELECT {columns_of(Act)} FROM audit ORDER BY id DESC LIMIT :limit", {"limit": limit})
+def newest(
+    tx: "Tx", limit: int, *, who: str | None = None, action: str | None = None, since: int | None = None
+) -> list[Act]:
+    """Return the newest acts, newest first: by part of a name, by the action or its first words."""
+    parts: list[str] = []
+    if who is not None:
+        parts.append("replace(who, :who, '') <> who")
+    if action is not None:
+        parts.append("(action = :action OR substr(action, 1, length(:action) + 1) = :action || ' ')")
+    if since is not None:
+        parts.append("at >= :since")
+    rows = tx.rows(
+        f"SELECT {columns_of(Act)} FROM audit WHERE {' AND '.join(parts) or '1 = 1'} ORDER BY id DESC LIMIT :limit",
+        {"limit": limit, "who": who, "action": action, "since": since},
+    )
     return [Act.of_row(row) for row in rows]

@@ -36,7 +36,7 @@ _DUE = """
 
 # What a move changes beside the state. Those out of `processing` are written by `settle`, START by claims.py.
 _EFFECTS = {
-    Move.DUE: "",
+    Move.DUE: "run_at = :now,",
     Move.DEFER: "run_at = :run_at,",
     Move.CANCEL: "finished_at = :now, error = :error, held_at = NULL,",
     Move.PARK: "",
