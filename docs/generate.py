@@ -18,7 +18,7 @@ DEFAULTS: dict[str, object] = {"db": None, "json": False}
 COMMON = ("help", "db", "json")
 
 # Moves that are in the table and in the store, and that nothing causes in this version.
-NOT_YET = frozenset({Move.SNOOZE, Move.DEFER, Move.PARK, Move.UNBLOCK, Move.STARVE, Move.EXPIRE, Move.HOLD})
+NOT_YET = frozenset({Move.SNOOZE, Move.PARK, Move.STARVE, Move.EXPIRE})
 # Moves that may lead to more states than this version takes them to.
 LEADS_ONLY_TO = {Move.REVIVE: frozenset({State.PENDING})}
 # Settings that are stored and checked, and that nothing obeys in this version.
@@ -239,6 +239,7 @@ def _diagram() -> Iterator[str]:
     yield "stateDiagram-v2"
     yield "    [*] --> pending: enqueue"
     yield "    [*] --> scheduled: enqueue with run_at or delay"
+    yield "    [*] --> blocked: enqueue with hold"
     edges: dict[tuple[State, State], list[str]] = {}
     for move in [move for move in Move if move not in NOT_YET]:
         sources, targets = MOVES[move]

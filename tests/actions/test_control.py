@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from queuectl.actions import control
+from queuectl.actions.acts import Done
 from queuectl.actions.connect import Target
 from queuectl.actions.control import (
     cancel,
@@ -46,7 +47,7 @@ from tests.store.rows import (
     settle_run,
 )
 
-JobAct = Callable[..., list[control.Done]]
+JobAct = Callable[..., list[Done]]
 WAITING = [State.PENDING, State.SCHEDULED, State.BLOCKED, State.FAILED]
 
 

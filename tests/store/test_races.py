@@ -14,12 +14,14 @@ import pytest
 
 from queuectl import clock
 from queuectl.actions.connect import Target, connect
-from queuectl.actions.control import cancel
+from queuectl.actions.control import cancel, hold, release
+from queuectl.actions.edit import edit
 from queuectl.actions.rescue import Rescuer
 from queuectl.actions.settle import Holder, Step, settle_and_claim
 from queuectl.actions.submit import submit
 from queuectl.errors import Refused, StoreBusy
 from queuectl.model.attempt import Report
+from queuectl.model.edit import edit_from_fields
 from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import MOVES, Move, State
 from queuectl.model.verdict import SUCCESS, Outcome, Verdict
@@ -177,6 +179,28 @@ def settle(held: Claim, outcome: Outcome) -> Callable[[Database], Job | None]:
 def ask_to_cancel(job_id: str) -> Callable[[Database], str]:
     """A person cancels a job and reads what is said."""
     return lambda db: cancel(db, [job_id], who="me")[0].note
+
+
+def ask_to_hold(job_id: str) -> Callable[[Database], str]:
+    """A person holds a job and reads what is said."""
+    return lambda db: hold(db, [job_id], who="me")[0].note
+
+
+def ask_to_release(job_id: str) -> Callable[[Database], str]:
+    """A person releases a job and reads what is said."""
+    return lambda db: release(db, [job_id], who="me")[0].note
+
+
+def ask_to_edit(job_id: str) -> Callable[[Database], str]:
+    """A person gives a job another command and reads what is said."""
+    return lambda db: edit(db, [job_id], edit_from_fields({"command": "echo new"}, 0), who="me")[0].note
+
+
+def claimed_command(db: Database, seq: int) -> str | None:
+    """Let the worker claim the job, unless it has, and return what it runs."""
+    if get_job(db, seq).state is State.PENDING:
+        claim_one(db)
+    return get_job(db, seq).command
 
 
 def give_up(target: Target) -> Callable[[Database], list[str]]:
@@ -469,6 +493,84 @@ def test_without_the_guard_of_the_source_states_a_cancel_takes_a_job_out_of_the_
 
     assert moved is not None
     assert get_job(db, job.seq).state is State.CANCELLED
+
+
+# Hold and edit against claim.
+
+
+def test_a_job_that_is_held_while_a_worker_looks_is_not_claimed(db: Database, race: Race) -> None:
+    add_worker(db)
+    job = add_job(db)
+
+    said, step = race(ask_to_hold(job.id), claim("w1"))
+
+    assert (said, step.claimed) == ("held", ())
+    assert get_job(db, job.seq).state is State.BLOCKED
+
+
+def test_a_job_that_is_claimed_while_a_person_holds_it_runs_and_the_hold_is_refused(db: Database, race: Race) -> None:
+    add_worker(db)
+    job = add_job(db)
+
+    with pytest.raises(Refused, match="is running and cannot be held"):
+        race(claim("w1"), ask_to_hold(job.id))
+
+    assert race.did_second_wait
+    assert (get_job(db, job.seq).state, get_job(db, job.seq).held_at) == (State.PROCESSING, None)
+
+
+def test_a_job_that_is_edited_while_a_worker_looks_is_claimed_as_edited_or_not_yet(db: Database, race: Race) -> None:
+    add_worker(db)
+    job = add_job(db, command="echo old")
+
+    _, step = race(ask_to_edit(job.id), claim("w1"))
+
+    assert [held.job.command for held in step.claimed] == (["echo new"] if db.dialect.name == "sqlite" else [])
+    assert claimed_command(db, job.seq) == "echo new"
+
+
+def test_a_job_that_is_claimed_while_a_person_edits_it_runs_as_it_was(db: Database, race: Race) -> None:
+    add_worker(db)
+    job = add_job(db, command="echo old")
+
+    with pytest.raises(Refused, match="only its tags can change now"):
+        race(claim("w1"), ask_to_edit(job.id))
+
+    assert race.did_second_wait
+    assert get_job(db, job.seq).command == "echo old"
+
+
+@ON_POSTGRES
+def test_without_the_guard_for_update_an_edit_is_promised_to_a_job_that_runs_already(
+    db: Database, race: Race, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_worker(db)
+    job = add_job(db, command="echo old")
+    monkeypatch.setattr(PostgresDialect, "for_update", "")
+
+    _, said = race(claim("w1"), ask_to_edit(job.id))
+
+    assert said == "edited"
+    assert get_job(db, job.seq).command == "echo old"
+
+
+@ON_SQLITE
+@pytest.mark.usefixtures("without_begin_immediate")
+def test_without_the_guard_begin_immediate_a_hold_that_comes_second_fails_half_way(db: Database, race: Race) -> None:
+    add_worker(db)
+    job = add_job(db)
+
+    with pytest.raises(StoreBusy):
+        race(claim("w1"), ask_to_hold(job.id))
+
+
+def test_of_two_that_release_a_job_at_once_the_second_is_refused(db: Database, race: Race) -> None:
+    job = add_job(db, State.BLOCKED, held_at=1)
+
+    with pytest.raises(Refused, match="is not held; it is pending"):
+        race(ask_to_release(job.id), ask_to_release(job.id))
+
+    assert get_job(db, job.seq).state is State.PENDING
 
 
 # A claim against its worker being given up.

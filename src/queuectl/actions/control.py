@@ -1,12 +1,11 @@
 """Control: what a person does to jobs, queues, settings and workers. Each act is on record in the audit trail."""
 
-from queuectl.actions.liveness import pulse
+from queuectl.actions import acts
+from queuectl.actions.acts import PAGE, Done
 from queuectl.errors import NotFound, Refused
-from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
-from queuectl.model.value import Value
+from queuectl.model.states import Move, State
 from queuectl.settings import parse, resolve, setting_key, shown
 from queuectl.store import audit, config, jobs, moves, queues, workers
-from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,49 +14,45 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.store.database import Database, Tx
 
-PAGE = 1000
-
-
-class Done(Value):
-    """What an act did to one job."""
-
-    job: "Job"
-    note: str
-
 
 def cancel(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Cancel jobs: a waiting one at once, a running one as soon as its worker has stopped it."""
-    return _act(database, ids, "cancel", who, _cancel)
+    return acts.act_on_each(database, ids, acts.CANCEL, who=who)
 
 
 def retry(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Run jobs again: a waiting one now, a finished one with a fresh life."""
-    return _act(database, ids, "retry", who, _retry)
+    return acts.act_on_each(database, ids, acts.RETRY, who=who)
+
+
+def hold(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
+    """Keep waiting jobs from running until they are released; one that is held already stays so."""
+    return acts.act_on_each(database, ids, acts.HOLD, who=who)
+
+
+def release(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
+    """Let held jobs run again, when their time has come."""
+    return acts.act_on_each(database, ids, acts.RELEASE, who=who)
 
 
 def revive_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Give dead jobs a fresh life; a job that is not dead is refused."""
 
-    def revive(tx: "Tx", job: "Job") -> str:
+    def revive(tx: "Tx", job: "Job") -> Done:
         if job.state is not State.DEAD:
             raise Refused(
                 f"job {job.id} is not in the DLQ; it is {job.state}",
                 hint="see the DLQ with: queuectl dlq list",
             )
-        return _retry(tx, job)
+        return acts.RETRY.on_one(tx, job)
 
-    return _act(database, ids, "dlq retry", who, revive)
+    act = acts.RETRY.replace(name="dlq retry", on_one=revive)
+    return acts.act_on_each(database, ids, act, who=who)
 
 
 def delete(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Remove jobs and their history; a running one is refused."""
-
-    def remove(tx: "Tx", job: "Job") -> str:
-        if not jobs.delete(tx, [job.seq]):
-            raise _running(job, "delete")
-        return "deleted"
-
-    return _act(database, ids, "delete", who, remove)
+    return acts.act_on_each(database, ids, acts.DELETE, who=who)
 
 
 def revive_all_dead(database: "Database", wanted: jobs.Filter, *, who: str) -> int:
@@ -79,16 +74,17 @@ def purge_dead(database: "Database", wanted: jobs.Filter, *, who: str) -> int:
 def purge_some_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Remove dead jobs by id; a job that is not dead is refused."""
 
-    def remove(tx: "Tx", job: "Job") -> str:
+    def remove(tx: "Tx", job: "Job") -> Done:
         if job.state is not State.DEAD:
             raise Refused(
                 f"job {job.id} is not in the DLQ; it is {job.state}",
                 hint=f"remove it with: queuectl delete {job.id}",
             )
         jobs.delete(tx, [job.seq])
-        return "purged"
+        return Done(job=job, note="purged")
 
-    return _act(database, ids, "dlq purge", who, remove)
+    act = acts.DELETE.replace(name="dlq purge", on_one=remove)
+    return acts.act_on_each(database, ids, act, who=who)
 
 
 def pause_queue(database: "Database", name: str, *, who: str) -> bool:
@@ -159,40 +155,6 @@ def stop_workers(database: "Database", ids: "Sequence[str]", *, stop: str, who: 
     return database.write(work)
 
 
-def _act(
-    database: "Database", ids: "Sequence[str]", action: str, who: str, act: "Callable[[Tx, Job], str]"
-) -> list[Done]:
-    """Find jobs by id and act on each, all or none."""
-
-    def work(tx: "Tx") -> list[Done]:
-        # All are looked up before any is touched: a job may be named twice, by id, number and `last`.
-        named: dict[int, str] = {}
-        for job_id in ids:
-            found = jobs.find(tx, job_id)
-            if found is None:
-                raise NotFound(f"no job {job_id!r}", hint="list them with: queuectl list")
-            named.setdefault(found.seq, job_id)
-        # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
-        locked = {seq: jobs.get_for_update(tx, seq) for seq in sorted(named)}
-        try:
-            done = [_done(tx, locked[seq], job_id, act) for seq, job_id in named.items()]
-        except Refused as error:
-            if len(named) == 1:
-                raise
-            raise Refused(error.message, hint=f"{error.hint}; none of the {len(named)} jobs was changed") from None
-        audit.record(tx, who, action, ",".join(ids)[:1000], len(done))
-        tx.tell()
-        return done
-
-    return database.write(work)
-
-
-def _done(tx: "Tx", job: "Job | None", job_id: str, act: "Callable[[Tx, Job], str]") -> Done:
-    if job is None:
-        raise NotFound(f"no job {job_id!r}", hint="it was removed just now")
-    return Done(job=job, note=act(tx, job))
-
-
 def _act_on_all(
     database: "Database", wanted: jobs.Filter, action: str, who: str, act: "Callable[[Tx, list[int]], int]"
 ) -> int:
@@ -213,34 +175,3 @@ def _act_on_all(
         if found < PAGE:
             return total
         after = last
-
-
-def _cancel(tx: "Tx", job: "Job") -> str:
-    if job.state in FINAL:
-        raise Refused(f"job {job.id} is {job.state} already", hint="only a waiting or running job can be cancelled")
-    if job.state is State.PROCESSING:
-        moves.request_cancel(tx, job.seq)
-        tx.wake()
-        holder = workers.get(tx, job.worker_id or "")
-        if holder is None or pulse(holder, tx.dialect) is Pulse.DEAD:
-            return "its worker is dead; it is cancelled when a worker start rescues it"
-        return "its worker is stopping it"
-    moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
-    return "cancelled"
-
-
-def _retry(tx: "Tx", job: "Job") -> str:
-    if job.state is State.PROCESSING:
-        raise _running(job, "retry")
-    if job.state is State.PENDING:
-        return "is ready already"
-    if job.state is State.BLOCKED:
-        raise Refused(f"job {job.id} is blocked: it waits for something else", hint=f"see: queuectl show {job.id}")
-    move = Move.DUE if job.state in WAITING_FOR_TIME else Move.REVIVE
-    moves.move(tx, move, job.seq, State.PENDING)
-    tx.wake()
-    return "runs now" if move is Move.DUE else "has a fresh life"
-
-
-def _running(job: "Job", verb: str) -> Refused:
-    return Refused(f"job {job.id} is running", hint=f"cancel it first: queuectl cancel {job.id}, then {verb} it")

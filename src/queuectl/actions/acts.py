@@ -1,0 +1,267 @@
+"""Acts: what each verb of a person does to a job in every state, to jobs named one by one and to many at once."""
+
+from queuectl.actions import selection
+from queuectl.actions.liveness import pulse
+from queuectl.errors import NotFound, Refused
+from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
+from queuectl.model.value import Value
+from queuectl.store import audit, jobs, moves, workers
+from queuectl.system.liveness import Pulse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from queuectl.actions.selection import Selection
+    from queuectl.model.job import Job
+    from queuectl.store.database import Database, Tx
+
+    OnOne = Callable[[Tx, Job], "Done"]
+
+PAGE = 1000
+SAMPLES = 3
+
+
+class Done(Value):
+    """What an act did to one job: as it was, in a few words, and as it is now where that is more than its state."""
+
+    job: "Job"
+    note: str
+    after: "Job | None" = None
+
+
+class Act(Value):
+    """A verb: what it does to one job, and which jobs it applies to where many are meant at once."""
+
+    name: str
+    done: str
+    """What is said of the jobs it was done to."""
+    states: frozenset[State]
+    """Where it applies; jobs in another state are passed by."""
+    unasked: frozenset[State] | None = None
+    """Where it applies when neither numbers nor states were named; None means all of `states`."""
+    on_one: "OnOne"
+    detail: str = ""
+    """What more there is to put on record."""
+
+
+class Chosen(Value):
+    """The jobs an act is for: fixed before it begins, so that jobs which come later are not touched."""
+
+    act: Act
+    selection: "Selection"
+    seqs: tuple[int, ...]
+    """Those it applies to, oldest first."""
+    states: frozenset[State]
+    """The states in which it may meet them."""
+    counts: "dict[State, int]"
+    """How many of these are in each state."""
+    passed: "dict[State, int]"
+    """How many others were meant, by the state that keeps them from it."""
+    samples: tuple[str, ...]
+    """What the first few are called."""
+
+
+class Tally(Value):
+    """What an act on many jobs came to."""
+
+    count: int
+    passed: "dict[State, int]"
+
+
+class _Undo(Exception):
+    """Carries what would have been done out of a transaction that is undone."""
+
+    def __init__(self, done: list[Done]) -> None:
+        self.done = done
+
+
+def act_on_each(
+    database: "Database", ids: "Sequence[str]", act: Act, *, who: str, is_trial: bool = False
+) -> list[Done]:
+    """Find jobs by id and act on each, all or none; a trial says what would be done and changes nothing."""
+
+    def work(tx: "Tx") -> list[Done]:
+        # All are looked up before any is touched: a job may be named twice, by id, number and `last`.
+        named: dict[int, str] = {}
+        for job_id in ids:
+            named.setdefault(selection.seq_of(tx, job_id), job_id)
+        # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
+        locked = {job.seq: job for job in jobs.lock(tx, list(named))}
+        try:
+            done = [act.on_one(tx, _still_there(locked, seq, job_id)) for seq, job_id in named.items()]
+        except Refused as error:
+            if len(named) == 1:
+                raise
+            raise Refused(error.message, hint=f"{error.hint}; none of the {len(named)} jobs was changed") from None
+        if is_trial:
+            raise _Undo(done)
+        audit.record(tx, who, act.name, ",".join(ids)[:1000] + act.detail, len(done))
+        tx.tell()
+        return done
+
+    try:
+        return database.write(work)
+    except _Undo as trial:
+        return trial.done
+
+
+def choose(database: "Database", act: Act, wanted: "Selection") -> Chosen:
+    """Find the jobs an act is for: which it applies to and which it passes by."""
+    applies = act.states
+    if wanted.wanted.states:
+        applies = act.states & frozenset(wanted.wanted.states)
+    elif act.unasked is not None and not wanted.names:
+        applies = act.unasked
+
+    def look(tx: "Tx") -> Chosen:
+        found = selection.states(tx, wanted)
+        seqs = tuple(seq for seq, state in found if state in applies)
+        return Chosen(
+            act=act,
+            selection=wanted,
+            seqs=seqs,
+            states=applies,
+            counts=_counted(state for _, state in found if state in applies),
+            passed=_counted(state for _, state in found if state not in applies),
+            samples=tuple(job.id for job in jobs.by_seqs(tx, seqs[:SAMPLES])),
+        )
+
+    return database.read(look)
+
+
+def act_on_many(database: "Database", chosen: Chosen, *, who: str) -> Tally:
+    """Act on chosen jobs, a page per transaction so that no writer waits long; each page is on record.
+
+    A job that has moved on since it was chosen is passed by, as is one the act is refused for.
+    """
+    count, passed = 0, dict(chosen.passed)
+    for start in range(0, len(chosen.seqs), PAGE):
+        page = chosen.seqs[start : start + PAGE]
+
+        def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
+            done, left = 0, []
+            for job in jobs.lock(tx, page):
+                try:
+                    if job.state in chosen.states:
+                        chosen.act.on_one(tx, job)
+                        done += 1
+                        continue
+                except Refused:
+                    pass
+                left.append(job.state)
+            which = f"{page[0]} to {page[-1]}: {described(chosen.selection)}{chosen.act.detail}"
+            audit.record(tx, who, chosen.act.name, which, done)
+            tx.tell()
+            return done, _counted(left)
+
+        done, left = database.write(work)
+        count += done
+        for state, number in left.items():
+            passed[state] = passed.get(state, 0) + number
+    return Tally(count=count, passed=passed)
+
+
+def described(wanted: "Selection") -> str:
+    """Say which jobs are meant, in the words of the command line."""
+    filter_ = wanted.wanted
+    parts = [
+        *wanted.names,
+        *([f"--state {','.join(filter_.states)}"] if filter_.states else []),
+        *([f"--queue {filter_.queue}"] if filter_.queue is not None else []),
+        *(f"--tag {tag}" for tag in filter_.tags),
+        *([f"--command {filter_.text!r}"] if filter_.text is not None else []),
+        *([f"--error {filter_.error!r}"] if filter_.error is not None else []),
+        *(f"--{name}" for name in ("since", "until") if getattr(filter_, name) is not None),
+    ]
+    return " ".join(parts)[:900] or "--all"
+
+
+def _cancel(tx: "Tx", job: "Job") -> Done:
+    if job.state in FINAL:
+        raise Refused(f"job {job.id} is {job.state} already", hint="only a waiting or running job can be cancelled")
+    if job.state is State.PROCESSING:
+        moves.request_cancel(tx, job.seq)
+        tx.wake()
+        holder = workers.get(tx, job.worker_id or "")
+        if holder is None or pulse(holder, tx.dialect) is Pulse.DEAD:
+            return Done(job=job, note="its worker is dead; it is cancelled when a worker start rescues it")
+        return Done(job=job, note="its worker is stopping it")
+    moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
+    return Done(job=job, note="cancelled")
+
+
+def _retry(tx: "Tx", job: "Job") -> Done:
+    if job.state is State.PROCESSING:
+        raise _running(job, "retry")
+    if job.state is State.PENDING:
+        return Done(job=job, note="is ready already")
+    if job.state is State.BLOCKED:
+        if job.held_at is not None:
+            raise Refused(f"job {job.id} is held", hint=f"release it with: queuectl release {job.id}")
+        raise Refused(f"job {job.id} is blocked: it waits for something else", hint=f"see: queuectl show {job.id}")
+    move = Move.DUE if job.state in WAITING_FOR_TIME else Move.REVIVE
+    moves.move(tx, move, job.seq, State.PENDING)
+    tx.wake()
+    return Done(job=job, note="runs now" if move is Move.DUE else "has a fresh life")
+
+
+def _delete(tx: "Tx", job: "Job") -> Done:
+    if not jobs.delete(tx, [job.seq]):
+        raise _running(job, "delete")
+    return Done(job=job, note="deleted")
+
+
+def _hold(tx: "Tx", job: "Job") -> Done:
+    if job.held_at is not None:
+        return Done(job=job, note="is held already")
+    if job.state is State.PROCESSING:
+        raise Refused(
+            f"job {job.id} is running and cannot be held",
+            hint=f"stop it with: queuectl cancel {job.id}, or pause its queue: queuectl queue pause {job.queue}",
+        )
+    if job.state in FINAL:
+        raise Refused(f"job {job.id} is {job.state} already", hint="only a job that waits can be held")
+    if moves.move(tx, Move.HOLD, job.seq, State.BLOCKED) is None:
+        raise Refused(f"job {job.id} is blocked: it waits for something else", hint=f"see: queuectl show {job.id}")
+    return Done(job=job, note="held")
+
+
+def _release(tx: "Tx", job: "Job") -> Done:
+    if job.held_at is None:
+        raise Refused(f"job {job.id} is not held; it is {job.state}", hint=f"see: queuectl show {job.id}")
+    is_later = job.run_at is not None and job.run_at > tx.now
+    to = State.SCHEDULED if is_later else State.PENDING
+    moves.move(tx, Move.UNBLOCK, job.seq, to, run_at=job.run_at)
+    tx.wake()
+    return Done(job=job, note="released; it waits for its time" if is_later else "released")
+
+
+def _running(job: "Job", verb: str) -> Refused:
+    return Refused(f"job {job.id} is running", hint=f"cancel it first: queuectl cancel {job.id}, then {verb} it")
+
+
+CANCEL = Act(name="cancel", done="cancelled", states=frozenset(State) - FINAL, on_one=_cancel)
+RETRY = Act(
+    name="retry",
+    done="retried",
+    states=FINAL | WAITING_FOR_TIME,
+    unasked=frozenset({State.FAILED, State.DEAD}),
+    on_one=_retry,
+)
+DELETE = Act(name="delete", done="deleted", states=frozenset(State) - {State.PROCESSING}, on_one=_delete)
+HOLD = Act(name="hold", done="held", states=WAITING_FOR_TIME | {State.PENDING}, on_one=_hold)
+RELEASE = Act(name="release", done="released", states=frozenset({State.BLOCKED}), on_one=_release)
+
+
+def _still_there(locked: "dict[int, Job]", seq: int, job_id: str) -> "Job":
+    if seq not in locked:
+        raise NotFound(f"no job {job_id!r}", hint="it was removed just now")
+    return locked[seq]
+
+
+def _counted(found: "Iterable[State]") -> "dict[State, int]":
+    counts: dict[State, int] = {}
+    for state in found:
+        counts[state] = counts.get(state, 0) + 1
+    return counts

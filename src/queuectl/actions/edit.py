@@ -1,0 +1,71 @@
+"""Edit: changing a job that exists. What may change depends on where it stands; the values are checked in model/."""
+
+from queuectl.actions import acts
+from queuectl.actions.acts import Act, Done
+from queuectl.errors import Refused
+from queuectl.model.edit import Edit, edited
+from queuectl.model.states import FINAL, Move, State
+from queuectl.store import jobs, moves, queues
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuectl.model.job import Job
+    from queuectl.store.database import Database, Tx
+
+
+def edit(database: "Database", ids: "Sequence[str]", change: Edit, *, who: str) -> list[Done]:
+    """Change jobs, all or none: a waiting one in everything, a finished one in all but its time, a running one's tags.
+
+    What changes of a finished job takes effect when it is retried.
+    """
+    return acts.act_on_each(database, ids, edit_act(change), who=who)
+
+
+def edit_act(change: Edit) -> Act:
+    """Return the act of making one change."""
+    return Act(
+        name="edit",
+        done="edited",
+        states=frozenset(State),
+        on_one=lambda tx, job: _edit(tx, job, change),
+        detail=f" ({', '.join(change.names)})",
+    )
+
+
+def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
+    if job.state is State.PROCESSING and not change.is_of_tags_alone:
+        raise Refused(
+            f"job {job.id} is running: only its tags can change now",
+            hint=f"edit it when it has ended, or cancel it first: queuectl cancel {job.id}",
+        )
+    if job.state in FINAL and change.has_time:
+        raise Refused(
+            f"job {job.id} is {job.state} and waits for no time",
+            hint=f"run it again with: queuectl retry {job.id}, then give it a time",
+        )
+    after = edited(job, change)
+    if after.queue != job.queue:
+        after = after.replace(lane_id=queues.lane_of(tx, after.queue))
+    # Before the move: the row is locked, and what is written here names the state it had.
+    jobs.edit(tx, job, after)
+    if change.has_time:
+        after = _at(tx, after, change.run_at(tx.now))
+    # A worker that looked meanwhile has passed the locked row by; and an earlier time may be the next one to wait for.
+    if after.state is State.PENDING or change.has_time:
+        tx.wake()
+    return Done(job=job, note="edited" if after != job else "is so already", after=after)
+
+
+def _at(tx: "Tx", job: "Job", run_at: int) -> "Job":
+    """Let a waiting job run at a time; one that is held or blocked goes on waiting for that."""
+    if job.state is State.BLOCKED or (job.state is State.SCHEDULED and run_at > tx.now):
+        after = job.replace(run_at=run_at)
+        jobs.edit(tx, job, after)
+        return after
+    if run_at > tx.now:
+        return moves.move(tx, Move.DEFER, job.seq, State.SCHEDULED, run_at=run_at) or job
+    if job.state is State.PENDING:
+        return job
+    return moves.move(tx, Move.DUE, job.seq, State.PENDING) or job

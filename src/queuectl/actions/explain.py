@@ -1,0 +1,94 @@
+"""Explain: why a job does not run, what ended it, and what a person can do about either."""
+
+from queuectl.actions.liveness import pulse
+from queuectl.model.job import Claim
+from queuectl.model.states import WAITING_FOR_TIME, State
+from queuectl.model.units import counted, local_text
+from queuectl.model.value import Value
+from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
+from queuectl.store import claims, queues, workers
+from queuectl.system.liveness import Pulse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuectl.model.attempt import Attempt
+    from queuectl.model.job import Job
+    from queuectl.store.database import Tx
+
+
+class Wait(Value):
+    """What a job waits for, and what would end that: a command to type, where there is one."""
+
+    reason: str
+    remedy: str | None = None
+
+
+def why_waiting(tx: "Tx", job: "Job") -> Wait | None:
+    """Say why a job does not run yet; None when it does not wait."""
+    if job.state in WAITING_FOR_TIME and (job.run_at or 0) > tx.now:
+        reason = "its time" if job.state is State.SCHEDULED else "its next retry"
+        return Wait(reason=reason, remedy=f"queuectl retry {job.id}")
+    if job.state is State.BLOCKED:
+        if job.held_at is None:
+            return Wait(reason="being released")
+        reason = f"being released: a person holds it since {local_text(job.held_at)}"
+        return Wait(reason=reason, remedy=f"queuectl release {job.id}")
+    if job.state is State.PROCESSING:
+        return _why_running_is_over(tx, job)
+    if job.state is not State.PENDING and job.state not in WAITING_FOR_TIME:
+        return None
+    queue = queues.get(tx, job.queue)
+    if queue is not None and queue.paused_at is not None:
+        return Wait(reason=f"its queue: {job.queue} is paused", remedy=f"queuectl queue resume {job.queue}")
+    serving = [
+        worker
+        for worker in workers.live(tx)
+        if worker.kind == workers.WORKER and (worker.queue_list is None or job.queue in worker.queue_list)
+    ]
+    staying = [worker for worker in serving if pulse(worker, tx.dialect) is not Pulse.DEAD and not worker.stop]
+    if not staying:
+        return Wait(
+            reason=f"a worker: none is running for queue {job.queue}",
+            remedy=f"queuectl worker start -d --queue {job.queue}",
+        )
+    if claims.runs_alone(Claim(job=job)):
+        return Wait(reason=f"an idle worker: it has lost {job.losses} workers, and runs alone now")
+    return Wait(reason="a free worker")
+
+
+def cause(job: "Job", runs: "Sequence[Attempt]") -> str | None:
+    """Say in one line what ended a job, or its last run while it waits for the next; None when nothing went wrong."""
+    if job.state not in (State.DEAD, State.FAILED, State.CANCELLED):
+        return None
+    ended = [run for run in runs if run.finished_at is not None]
+    what = _ended_by(job, ended[-1]) if ended and job.error != "cancelled before it ran" else job.error
+    if what is None:
+        return None
+    if job.state is State.DEAD and job.losses < MAX_LOSSES and job.attempts:
+        return f"{what}; {counted(job.attempts, 'run')} used, none left"
+    if job.state is State.FAILED:
+        return f"{what}; {counted(max(1, job.max_retries + 1 - job.attempts), 'run')} left"
+    return what
+
+
+def _ended_by(job: "Job", run: "Attempt") -> str | None:
+    if run.outcome is OutcomeKind.LOST and job.losses >= MAX_LOSSES:
+        return f"its worker died {job.losses} times while running it"
+    if run.outcome is OutcomeKind.NOT_STARTED:
+        return f"it could not be started: {run.error}"
+    if run.outcome is OutcomeKind.KILLED:
+        return f"{run.error} (signal {run.signal})"
+    return job.error or run.error
+
+
+def _why_running_is_over(tx: "Tx", job: "Job") -> Wait | None:
+    holder = workers.get(tx, job.worker_id or "")
+    if holder is not None and holder.state == workers.LIVE and pulse(holder, tx.dialect) is not Pulse.DEAD:
+        return None
+    stuck = f" ({job.error})" if job.error else ""
+    return Wait(
+        reason=f"a rescue: its worker is dead; a running supervisor brings it back{stuck}",
+        remedy="queuectl worker start -d",
+    )

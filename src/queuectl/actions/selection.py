@@ -1,0 +1,80 @@
+"""Selection: which jobs a person means, by what they call them, by ranges of numbers, or by what they look like."""
+
+from queuectl.errors import BadInput, NotFound
+from queuectl.model.value import Value
+from queuectl.store import jobs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuectl.model.states import State
+    from queuectl.store.database import Tx
+
+EVERYTHING = jobs.Filter()
+
+
+class Selection(Value):
+    """Jobs by name (`12`, `job1`, `last`, `3-9`), by a filter, or those of the names that the filter holds."""
+
+    names: tuple[str, ...] = ()
+    wanted: jobs.Filter = EVERYTHING
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether each job is named by itself: no range, no filter."""
+        return bool(self.names) and self.wanted == EVERYTHING and not any(map(span_of, self.names))
+
+
+def span_of(name: str) -> tuple[int, int] | None:
+    """Return both ends of a range such as `3-9`; None for what names one job."""
+    low, dash, high = name.partition("-")
+    if not dash or not all(part.isascii() and part.isdigit() for part in (low, high)):
+        return None
+    first, last = (int(part[:19]) for part in (low, high))
+    if first > last:
+        raise BadInput(f"range {name} ends before it begins", hint=f"write {high}-{low}")
+    return first, last
+
+
+def numbers(tx: "Tx", selection: Selection) -> list[int]:
+    """Return the numbers of the jobs that are meant, oldest first; a name that no job has is an error."""
+    return [seq for seq, _ in states(tx, selection)]
+
+
+def states(tx: "Tx", selection: Selection) -> "list[tuple[int, State]]":
+    """Return the numbers of the jobs that are meant with the state each is in, oldest first: one consistent set."""
+    if not selection.names:
+        return jobs.states_of(tx, selection.wanted)
+    found: dict[int, State] = {}
+    wanted = selection.wanted
+    for low, high in _spans(tx, selection.names):
+        first = low if wanted.first is None else max(low, wanted.first)
+        last = high if wanted.last is None else min(high, wanted.last)
+        found.update(jobs.states_of(tx, wanted.replace(first=first, last=last)))
+    return sorted(found.items())
+
+
+def seq_of(tx: "Tx", name: str) -> int:
+    """Return the number of the one job a person names, or raise."""
+    found = jobs.find(tx, name)
+    if found is None:
+        raise NotFound(f"no job {name!r}", hint="list them with: queuectl list")
+    return found.seq
+
+
+def _spans(tx: "Tx", names: "Sequence[str]") -> list[tuple[int, int]]:
+    """Return what the names cover as few ranges of numbers, in order and apart from each other."""
+    spans: list[tuple[int, int]] = []
+    for name in names:
+        span = span_of(name)
+        if span is not None and not jobs.has_between(tx, *span):
+            raise NotFound(f"no job has a number in {name}", hint="list them with: queuectl list")
+        spans.append(span or (seq_of(tx, name),) * 2)
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged

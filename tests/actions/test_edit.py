@@ -1,0 +1,236 @@
+"""Edit: what may change of a job in which state, what else follows from it, and who is woken."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from queuectl.actions import control
+from queuectl.actions.edit import edit
+from queuectl.errors import BadInput, Refused, UnknownName
+from queuectl.model.edit import EDITABLE, Edit, edit_from_fields
+from queuectl.model.job import Job
+from queuectl.model.spec import FIELDS
+from queuectl.model.states import FINAL, State
+from queuectl.store import queues
+from queuectl.store.database import Database
+from tests.actions.bells import Bell
+from tests.store.rows import NOW, SECOND, FakeClock, add_job, add_worker, get_job
+
+WAITING = [State.PENDING, State.SCHEDULED, State.BLOCKED, State.FAILED]
+MINUTE = 60 * SECOND
+# A field of a job: the value given, and what its columns hold then.
+FIELD_EDITS: dict[str, tuple[object, Mapping[str, object]]] = {
+    "command": ("echo new", {"command": "echo new", "argv": None}),
+    "argv": (["ls", "a b"], {"command": None, "argv": '["ls", "a b"]'}),
+    "queue": ("mail", {"queue": "mail"}),
+    "priority": (7, {"priority": 7}),
+    "max_retries": (9, {"max_retries": 9}),
+    "timeout": ("90s", {"timeout_ms": 90_000}),
+    "backoff_strategy": ("linear", {"backoff": '{"base": 3.0, "strategy": "linear"}'}),
+    "backoff_base": (5, {"backoff": '{"base": 5.0}'}),
+    "max_backoff_seconds": ("1m", {"backoff": '{"base": 3.0, "max_ms": 60000}'}),
+    "backoff_jitter": (0.5, {"backoff": '{"base": 3.0, "jitter": 0.5}'}),
+    "job_retry_delay": ("7s", {"backoff": '{"base": 3.0, "fixed_ms": 7000}'}),
+    "cwd": ("/srv", {"cwd": "/srv"}),
+    "env": ({"B": "2"}, {"env": '{"A": "1", "B": "2"}'}),
+    "tags": (["y", "x"], {"tags": '["x", "y"]'}),
+    "split_output": (True, {"split_output": 1}),
+}
+TIMES = {"run_at", "delay"}
+
+
+def change(**fields: object) -> Edit:
+    """Read an edit as the command line does."""
+    return edit_from_fields(fields, NOW)
+
+
+def a_job(db: Database, state: State = State.PENDING, **columns: object) -> Job:
+    """Add a job that has something of everything."""
+    given = {"backoff": '{"base": 3.0}', "env": '{"A": "1"}', "tags": '["x"]', "timeout_ms": 1000, **columns}
+    return add_job(db, state, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("field", FIELD_EDITS)
+@pytest.mark.parametrize("state", [*WAITING, *sorted(FINAL)])
+def test_every_field_of_a_job_that_is_not_running_can_be_changed_and_nothing_else_changes(
+    db: Database, state: State, field: str
+) -> None:
+    db.read_clock = FakeClock()
+    job = a_job(db, state)
+    value, columns = FIELD_EDITS[field]
+
+    (done,) = edit(db, [job.id], change(**{field: value}), who="me")
+
+    after = get_job(db, job.seq)
+    lane = {"lane_id": db.read(lambda tx: queues.lane_of(tx, after.queue))}
+    assert after == job.replace(**columns, **lane, updated_at=NOW)
+    assert (done.job, done.after) == (job, after)
+
+
+def test_every_field_is_tried_here() -> None:
+    assert FIELD_EDITS.keys() | TIMES == set(EDITABLE)
+    assert set(FIELDS) - set(EDITABLE) == {"id", "hold"}
+
+
+@pytest.mark.parametrize("field", [*FIELD_EDITS, "delay"])
+def test_of_a_running_job_the_tags_alone_can_change(db: Database, field: str) -> None:
+    add_worker(db)
+    job = a_job(db, State.PROCESSING)
+    value = FIELD_EDITS[field][0] if field in FIELD_EDITS else "1h"
+
+    if field == "tags":
+        edit(db, [job.id], change(tags=value), who="me")
+        assert get_job(db, job.seq).tag_list == ["x", "y"]
+        return
+    with pytest.raises(Refused, match="only its tags can change now") as refused:
+        edit(db, [job.id], change(**{field: value, "tags": ["z"]}), who="me")
+
+    assert f"queuectl cancel {job.id}" in refused.value.hint
+    assert get_job(db, job.seq) == job
+
+
+@pytest.mark.parametrize("state", sorted(FINAL))
+def test_a_finished_job_has_no_time_to_change(db: Database, state: State) -> None:
+    job = add_job(db, state)
+
+    with pytest.raises(Refused, match="waits for no time") as refused:
+        edit(db, [job.id], change(delay="1h", priority=3), who="me")
+
+    assert f"queuectl retry {job.id}" in refused.value.hint
+    assert get_job(db, job.seq) == job
+
+
+def test_a_dead_job_with_a_mended_command_runs_that_when_it_is_retried(db: Database) -> None:
+    job = add_job(db, State.DEAD, command="ehco hi", attempts=4)
+
+    edit(db, [job.id], change(command="echo hi", max_retries=1), who="me")
+    control.retry(db, [job.id], who="me")
+
+    after = get_job(db, job.seq)
+    assert (after.state, after.command, after.max_retries, after.attempts) == (State.PENDING, "echo hi", 1, 0)
+
+
+@pytest.mark.parametrize(
+    "state, held_at, delay_ms, wanted",
+    [
+        (State.PENDING, None, MINUTE, (State.SCHEDULED, NOW + MINUTE)),
+        (State.PENDING, None, 0, (State.PENDING, None)),
+        (State.SCHEDULED, None, MINUTE * 9, (State.SCHEDULED, NOW + MINUTE * 9)),
+        (State.SCHEDULED, None, 0, (State.PENDING, NOW)),
+        (State.FAILED, None, MINUTE * 9, (State.SCHEDULED, NOW + MINUTE * 9)),
+        (State.FAILED, None, 0, (State.PENDING, NOW)),
+        (State.BLOCKED, NOW, MINUTE, (State.BLOCKED, NOW + MINUTE)),
+        (State.BLOCKED, NOW, 0, (State.BLOCKED, NOW)),
+    ],
+)
+def test_a_time_moves_a_waiting_job_to_where_it_belongs(
+    db: Database,
+    state: State,
+    held_at: int | None,
+    delay_ms: int,
+    wanted: tuple[State, int | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    db.read_clock = FakeClock()
+    job = add_job(db, state, held_at=held_at, attempts=1)
+    bell = Bell(db, monkeypatch)
+
+    (done,) = edit(db, [job.id], change(delay=f"{delay_ms}ms", priority=5), who="me")
+
+    after = get_job(db, job.seq)
+    assert (after.state, after.run_at) == wanted
+    assert (after.held_at, after.attempts, after.priority) == (held_at, 1, 5)
+    assert done.after == after
+    assert bell.rings == 1
+
+
+def test_a_time_that_is_past_means_now(db: Database) -> None:
+    db.read_clock = FakeClock()
+    job = add_job(db, State.SCHEDULED)
+
+    edit(db, [job.id], change(run_at="2020-01-01T00:00:00Z"), who="me")
+
+    assert get_job(db, job.seq).state is State.PENDING
+
+
+def test_a_new_queue_has_a_lane_that_workers_are_woken_for(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = add_job(db)
+    bell = Bell(db, monkeypatch)
+
+    edit(db, [job.id], change(queue="never-seen"), who="me")
+
+    after = get_job(db, job.seq)
+    assert after.lane_id == db.read(lambda tx: queues.lane_of(tx, "never-seen")) != job.lane_id
+    assert bell.rings == 1
+
+
+def test_tags_and_variables_can_be_taken_away(db: Database) -> None:
+    job = add_job(db, tags='["a", "b", "c"]', env='{"A": "1", "B": "2"}')
+
+    less = edit_from_fields({"tags": ["d"]}, NOW, untags=["b"], unset_env=["A", "nowhere"])
+    edit(db, [job.id], less, who="me")
+    assert (get_job(db, job.seq).tag_list, get_job(db, job.seq).env_map) == (["a", "c", "d"], {"B": "2"})
+
+    edit(db, [job.id], edit_from_fields({"tags": ["e"]}, NOW, has_no_tags=True, unset_env=["B"]), who="me")
+    assert (get_job(db, job.seq).tags, get_job(db, job.seq).env) == ('["e"]', None)
+
+    edit(db, [job.id], edit_from_fields({}, NOW, has_no_tags=True), who="me")
+    assert get_job(db, job.seq).tags is None
+
+
+def test_a_timeout_can_be_none_or_the_default(db: Database) -> None:
+    job = add_job(db, timeout_ms=5)
+
+    edit(db, [job.id], change(timeout="0"), who="me")
+    assert get_job(db, job.seq).timeout_ms == 0
+
+    edit(db, [job.id], change(timeout="default"), who="me")
+    assert get_job(db, job.seq).timeout_ms is None
+
+
+def test_an_edit_that_changes_nothing_says_so_and_touches_nothing(db: Database) -> None:
+    job = add_job(db, priority=5)
+
+    (done,) = edit(db, [job.id], change(priority=5), who="me")
+
+    assert done.note == "is so already"
+    assert get_job(db, job.seq) == job
+
+
+def test_several_jobs_are_edited_all_or_none(db: Database) -> None:
+    add_worker(db)
+    fine, running = add_job(db), add_job(db, State.PROCESSING)
+
+    with pytest.raises(Refused, match=f"job {running.id} is running"):
+        edit(db, [fine.id, running.id], change(queue="new"), who="me")
+
+    assert get_job(db, fine.seq) == fine
+    assert db.read(lambda tx: queues.get(tx, "new")) is None
+
+
+def test_too_many_tags_are_refused(db: Database) -> None:
+    job = add_job(db, tags='["x"]')
+
+    with pytest.raises(BadInput, match="33 tags; the limit is 32"):
+        edit(db, [job.id], change(tags=[f"t{number}" for number in range(32)]), who="me")
+
+
+@pytest.mark.parametrize(
+    "fields, error",
+    [
+        ({}, BadInput),
+        ({"priority": None}, BadInput),
+        ({"id": "other"}, UnknownName),
+        ({"hold": True}, UnknownName),
+        ({"priorty": 3}, UnknownName),
+        ({"priority": "high"}, BadInput),
+        ({"delay": "1h", "run_at": "now"}, BadInput),
+        ({"command": "true", "argv": ["true"]}, BadInput),
+        ({"command": " "}, BadInput),
+        ({"queue": "a b"}, BadInput),
+        ({"timeout": "defaults"}, BadInput),
+    ],
+)
+def test_a_bad_edit_is_refused(fields: dict[str, object], error: type[BadInput]) -> None:
+    with pytest.raises(error):
+        edit_from_fields(fields, NOW)
