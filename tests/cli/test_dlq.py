@@ -4,7 +4,10 @@ import re
 
 import pytest
 
+from queuectl.actions.connect import connect
+from queuectl.model.states import State
 from tests.program import Cli
+from tests.store.rows import add_job
 
 
 @pytest.fixture
@@ -98,3 +101,20 @@ def test_purged_jobs_are_gone_and_others_stay(each_with_dead: Cli) -> None:
     assert each_with_dead.ok("dlq", "purge", "--yes", "--tag", "t") == "1 job purged\n"
 
     assert each_with_dead.ok("list", "-q").split() == ["fine", "fail3"]
+
+
+def test_runs_that_were_lost_with_their_worker_are_counted(with_dead: Cli) -> None:
+    assert "Lost:" not in with_dead.ok("dlq", "list")
+    database = connect(with_dead.target)
+    add_job(database, State.DEAD, given_id="killer", losses=3, error="its worker died 3 times while running it")
+    database.close()
+
+    assert re.search(r"killer\n(  .*\n)*  Lost:     3 runs, each with its worker\n", with_dead.ok("dlq", "list"))
+
+
+def test_the_dead_are_found_by_error_command_and_time(each_with_dead: Cli) -> None:
+    assert [job["id"] for job in each_with_dead.json("dlq", "list", "--error", "code 2")] == ["fail2"]
+    assert [job["id"] for job in each_with_dead.json("dlq", "list", "--command", "exit 3")] == ["fail3"]
+    assert each_with_dead.json("dlq", "list", "--until", "1h") == []
+    assert each_with_dead.ok("dlq", "retry", "--all", "--error", "code 1") == "1 job given a fresh life\n"
+    assert each_with_dead.run("dlq", "retry", "fail2", "--error", "x").returncode == 2

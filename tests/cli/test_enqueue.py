@@ -126,6 +126,7 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--id": (["--id", "job1", "true"], {"id": "job1"}),
     "--command": (["--command", "echo $HOME"], {"command": "echo $HOME", "argv": None}),
     "--queue": (["--queue", "mail", "true"], {"queue": "mail"}),
+    "--hold": (["--hold", "true"], {"state": "blocked"}),
     "--priority": (["--priority", "-7", "true"], {"priority": -7}),
     "--delay": (["--delay", "1h30m", "true"], {"state": "scheduled"}),
     "--run-at": (

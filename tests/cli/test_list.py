@@ -1,7 +1,11 @@
 """queuectl list: order, filters, limits and forms."""
 
+import re
+
 import pytest
 
+from queuectl.cli.columns import COLUMNS
+from tests.cli.terminal import on_terminal
 from tests.program import Cli
 
 STATES = ["pending", "scheduled", "blocked", "processing", "completed", "failed", "dead", "cancelled"]
@@ -28,7 +32,7 @@ def test_in_a_pipe_a_list_is_plain_aligned_text(local: Cli) -> None:
 
     assert header.split() == ["ID", "STATE", "QUEUE", "PRIORITY", "ATTEMPTS", "ADDED", "COMMAND"]
     assert row.split()[:5] == ["job1", "pending", "mail", "5", "0/3"]
-    assert row.endswith("ago  echo one")
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  echo one$", row)
     assert header.index("COMMAND") == row.index("echo one")
 
 
@@ -64,7 +68,8 @@ def test_a_limit_keeps_the_newest_and_says_that_there_are_more(local: Cli) -> No
     assert local.ok("list", "--limit", "3", "-q").split() == ["60", "59", "58"]
     assert len(local.ok("list", "-q").split()) == 50
     done = local.run("list")
-    assert "the newest 50 are shown; see more with --limit 500" in done.stderr
+    footer = "50 of 60 matching jobs shown, the newest; see more with --limit 60, or older ones with: --before 11\n"
+    assert done.stderr == footer
     assert local.run("list", "--limit", "60").stderr == ""
 
 
@@ -85,3 +90,138 @@ def test_a_long_command_is_cut_with_a_mark_in_the_table_and_whole_in_json(local:
     assert row.endswith("x…")
     assert len(row) < 300
     assert local.json("list")[0]["command"] == line
+
+
+MANY = """\
+{"id": "a", "command": "rsync -a /x /y", "tags": ["x", "y"], "priority": 1}
+{"id": "b", "command": "RSYNC", "tags": ["x"], "priority": 9}
+{"id": "c", "argv": ["rsync", "50%_done"], "tags": ["y"], "priority": 9}
+{"id": "d", "command": "exit 7", "max_retries": 0}
+"""
+
+
+def test_jobs_are_found_by_what_their_command_and_error_hold_letter_by_letter(cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin=MANY)
+    cli.ok("queue", "pause", "default")
+
+    assert cli.ok("list", "-q", "--command", "rsync").split() == ["c", "a"]
+    assert cli.ok("list", "-q", "--command", "50%_d").split() == ["c"]
+    assert cli.ok("list", "-q", "--command", "%").split() == ["c"]
+    cli.ok("queue", "resume", "default")
+    cli.drain()
+    assert cli.ok("list", "-q", "--error", "code 7").split() == ["d"]
+    assert cli.ok("list", "-q", "--error", "nothing").split() == []
+
+
+def test_of_several_tags_a_job_must_have_all(cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin=MANY)
+
+    assert cli.ok("list", "-q", "--tag", "x").split() == ["b", "a"]
+    assert cli.ok("list", "-q", "--tag", "x", "--tag", "y").split() == ["a"]
+
+
+def test_jobs_are_found_by_when_they_were_added(cli: Cli) -> None:
+    cli.enqueue("true")
+
+    assert cli.ok("list", "-q", "--since", "1h").split() == ["1"]
+    assert cli.ok("list", "-q", "--since", "2099-01-01").split() == []
+    assert cli.ok("list", "-q", "--until", "1h").split() == []
+    assert cli.ok("list", "-q", "--until", "2099-01-01", "--since", "yesterday").split() == ["1"]
+    assert cli.run("list", "--since", "soon").returncode == 2
+
+
+def test_jobs_are_named_by_ids_ranges_and_the_newest(cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin=MANY + "true\n" * 6)
+
+    assert cli.ok("list", "-q", "2-3", "7-99", "a", "last").split() == ["10", "9", "8", "7", "c", "b", "a"]
+    assert cli.ok("list", "-q", "--id", "2-3", "--id", "6").split() == ["6", "c", "b"]
+    assert cli.ok("list", "-q", "1-4", "--tag", "x").split() == ["b", "a"]
+    assert cli.ok("list", "-q", "1-9", "--limit", "2").split() == ["9", "8"]
+    assert cli.ok("list", "-q", "1-4", "--sort", "priority").split() == ["b", "c", "a", "d"]
+    for words, code in ((["nope"], 3), (["50-60"], 3), (["9-3"], 2)):
+        assert cli.run("list", *words).returncode == code
+
+
+def test_older_jobs_are_paged_through_by_number(cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin="true\n" * 7)
+
+    assert cli.ok("list", "-q", "--limit", "3", "--before", "6").split() == ["5", "4", "3"]
+    assert cli.ok("list", "-q", "2-6", "--before", "5").split() == ["4", "3", "2"]
+    assert cli.ok("list", "-q", "--before", "1") == ""
+    done = cli.run("list", "--limit", "2", "--state", "pending", "--before", "last")
+    assert "2 of 6 matching jobs shown" in done.stderr
+    assert "--before 5" in done.stderr
+
+
+def test_jobs_can_be_listed_in_other_orders(cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin=MANY)
+
+    assert cli.ok("list", "-q", "--sort", "priority").split() == ["b", "c", "a", "d"]
+    assert cli.ok("list", "-q", "--sort", "priority", "-r").split() == ["d", "a", "c", "b"]
+    assert cli.ok("list", "-q", "-r", "--limit", "2").split() == ["a", "b"]
+    cli.ok("cancel", "b")
+    cli.ok("cancel", "a")
+    assert cli.ok("list", "-q", "--sort", "finished").split() == ["a", "b", "d", "c"]
+    assert cli.ok("list", "-q", "--sort", "finished", "--reverse").split()[:2] == ["b", "a"]
+    assert "--before" not in cli.run("list", "--sort", "priority", "--limit", "1").stderr
+    assert "did you mean 'finished'" in cli.run("list", "--sort", "finish").stderr
+
+
+def test_jobs_that_have_started_come_first_by_start(local: Cli) -> None:
+    local.ok("enqueue", "--from", "-", stdin="true\ntrue\n")
+    local.drain()
+    local.enqueue("true")
+
+    assert local.ok("list", "-q", "--sort", "started").split() == ["2", "1", "3"]
+    assert local.ok("list", "-q", "--sort", "started", "-r").split() == ["1", "2", "3"]
+
+
+def test_every_column_can_be_asked_for(local: Cli) -> None:
+    local.ok("enqueue", "--id", "job1", "--tag", "t", "--timeout", "90s", "--queue", "mail", "--cwd", "/usr", "exit 3")
+    shown = {"tags": "t", "timeout": "1m30s", "queue": "mail", "folder": "/usr", "command": "exit 3", "number": "1"}
+
+    for name in COLUMNS:
+        header, row = local.ok("list", "--columns", f"state,{name}").splitlines()
+        assert header.split() == list(dict.fromkeys(["STATE", name.upper()]))
+        if name in shown:
+            assert row.split(maxsplit=1)[1] == shown[name]
+
+
+def test_all_columns_can_be_asked_for_at_once_and_a_wrong_one_gets_the_nearest(local: Cli) -> None:
+    local.enqueue("exit 3")
+
+    assert local.ok("list", "--columns", "all").splitlines()[0].lower().split() == list(COLUMNS)
+    done = local.run("list", "--columns", "id,stat")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "unknown column 'stat'; did you mean 'state'?" in done.stderr
+    assert local.run("list", "--columns", "id", "--json").returncode == 2
+    assert local.run("list", "--columns", ",").returncode == 2
+
+
+def test_columns_of_a_job_that_ran_say_how_it_went(local: Cli) -> None:
+    local.enqueue("--max-retries", "0", "exit 3")
+    local.drain()
+
+    row = local.ok("list", "--columns", "exit,error,attempts,losses,runs,took,finished").splitlines()[1]
+
+    assert re.match(r" +3  exit code 3 +1/0 +0 +1 +0\.\d\ds  \d{4}-", row)
+
+
+def test_programs_are_told_that_more_is_left_without_a_count(local: Cli) -> None:
+    local.ok("enqueue", "--from", "-", stdin="true\n" * 3)
+
+    for flag in ("-q", "--json"):
+        done = local.run("list", "--limit", "2", flag)
+        assert (
+            done.stderr == "only 2 jobs shown, the newest; see more with --limit 20, or older ones with: --before 2\n"
+        )
+
+
+def test_times_are_relative_on_a_terminal(local: Cli) -> None:
+    local.enqueue("true")
+
+    assert re.search(r"\d\.\d\ds ago", on_terminal(local, "list").screen)
+    assert re.search(r"\d\.\d\ds ago", on_terminal(local, "show", "1").screen)
+    assert re.search(r"\d\.\d\ds ago", on_terminal(local, "audit").screen)
+    for words in (("list",), ("show", "1"), ("audit",)):
+        assert " ago" not in local.ok(*words)

@@ -60,7 +60,8 @@ def test_show_lists_every_run_with_its_outcome(cli: Cli) -> None:
     assert header.split()[:6] == ["RUN", "ATTEMPT", "OUTCOME", "EXIT", "STARTED", "TOOK"]
     assert [row.split()[:4] for row in rows] == [["1", "1", "exited", "7"], ["2", "2", "exited", "7"]]
     facts = _facts(text)
-    assert (facts["Attempts"], facts["Error"], facts["Exit code"]) == ("2/1", "exit code 7", "7")
+    assert (facts["Attempts"], facts["Exit code"]) == ("2/1", "7")
+    assert facts["Cause"] == "exit code 7; 2 runs used, none left"
 
 
 def test_last_means_the_newest_job_and_a_number_finds_a_named_one(local: Cli) -> None:
@@ -131,3 +132,82 @@ def test_logs_pass_on_bytes_that_are_no_text(local: Cli) -> None:
 
 def _facts(text: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^([A-Z][a-z ]+): +(.*)$", text))
+
+
+def test_show_says_what_would_end_the_wait(cli: Cli) -> None:
+    cli.ok("queue", "pause", "shut")
+    cli.ok("enqueue", "--from", "-", stdin="""\
+{"id": "paused", "command": "true", "queue": "shut"}
+{"id": "later", "command": "true", "delay": "1h"}
+{"id": "held", "command": "true", "hold": true}
+{"id": "alone", "command": "true", "queue": "nobody"}
+{"id": "again", "command": "exit 1", "backoff_base": 100}
+""")  # fmt: skip
+    cli.ok("worker", "start", "-d", "--queue", "default")
+    cli.wait_for_state("again", "failed")
+
+    remedies = {name: cli.job(name)["remedy"] for name in ("paused", "later", "held", "alone", "again")}
+
+    assert remedies == {
+        "paused": "queuectl queue resume shut",
+        "later": "queuectl retry later",
+        "held": "queuectl release held",
+        "alone": "queuectl worker start -d --queue nobody",
+        "again": "queuectl retry again",
+    }
+    facts = _facts(cli.ok("show", "held"))
+    assert re.fullmatch(r"being released: a person holds it since \d{4}-.*", facts["Waits for"])
+    assert facts["To change it"] == "queuectl release held"
+
+
+def test_show_says_in_one_line_what_ended_a_job(cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin="""\
+{"id": "exit", "command": "exit 3", "max_retries": 1, "backoff_base": 0}
+{"id": "killed", "command": "kill -9 $$", "max_retries": 0}
+{"id": "slow", "command": "sleep 60", "timeout": 0.1, "max_retries": 0}
+{"id": "nowhere", "command": "true", "cwd": "/no/such/folder", "max_retries": 0}
+{"id": "unwanted", "command": "true", "delay": "1h"}
+{"id": "again", "command": "exit 4", "job_retry_delay": "1h", "backoff_strategy": "fixed"}
+{"id": "fine", "command": "true"}
+""")  # fmt: skip
+    cli.ok("cancel", "unwanted")
+    cli.ok("worker", "start", "-d", "-j", "4")
+    for name in ("exit", "killed", "slow", "nowhere"):
+        cli.wait_for_state(name, "dead")
+    cli.wait_for_state("again", "failed")
+    cli.wait_for_state("fine", "completed")
+
+    causes = {str(job["id"]): cli.job(str(job["id"]))["cause"] for job in cli.json("list")}
+
+    nowhere = str(causes.pop("nowhere"))
+    assert nowhere.startswith("it could not be started: ")
+    assert "/no/such/folder" in nowhere
+    assert causes == {
+        "exit": "exit code 3; 2 runs used, none left",
+        "killed": "killed by SIGKILL (signal 9); 1 run used, none left",
+        "slow": "timed out after 0.1 s; 1 run used, none left",
+        "unwanted": "cancelled before it ran",
+        "again": "exit code 4; 3 runs left",
+        "fine": None,
+    }
+
+
+def test_show_of_a_failed_job_ends_with_its_last_lines_and_says_where_the_rest_is(local: Cli) -> None:
+    local.enqueue("--max-retries", "0", "seq 20; printf '\\033[2Jbad\\n'; exit 1")
+    local.enqueue("echo fine")
+    local.drain()
+
+    end = local.ok("show", "1").split("\n\n")[-1]
+
+    assert end == (
+        "Last 5 lines of the output of run 1; all of it: queuectl logs 1\n  17\n  18\n  19\n  20\n  \\x1b[2Jbad\n"
+    )
+    assert "Last" not in local.ok("show", "2")
+
+
+def test_several_jobs_can_be_shown_in_the_order_named(cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin="true\n" * 4)
+
+    assert re.findall(r"(?m)^Job: +(\d)", cli.ok("show", "4", "1-2", "last")) == ["4", "1", "2"]
+    assert [job["id"] for job in cli.json("show", "2-3")] == ["2", "3"]
+    assert cli.run("show", "1", "nope").returncode == 3

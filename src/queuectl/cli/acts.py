@@ -1,14 +1,27 @@
-"""What the commands that act on jobs share: naming them and saying what became of each."""
+"""What the commands that act on jobs share: saying which, asking before many are changed, and what came of it."""
 
+import json
 import sys
 
-from queuectl.cli.text import note, print_json
+from queuectl.actions import acts
+from queuectl.actions.selection import EVERYTHING, span_of
+from queuectl.cli.selection import add_filter, add_names, add_state, is_everything, read_selection
+from queuectl.cli.store import open_store, who
+from queuectl.cli.text import note, print_json, safe, short
 from queuectl.errors import BadInput
+from queuectl.model.shapes import changes_shape
+from queuectl.model.units import counted, duration_text, local_text, time_ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from queuectl.actions.control import Done
+    from collections.abc import Mapping
+
+    from queuectl.actions.acts import Act, Chosen, Done, Tally
+    from queuectl.actions.selection import Selection
     from queuectl.cli.parser import Args, Parser
+    from queuectl.model.states import State
+
+VALUE_WIDTH = 60
 
 
 def add_ids(parser: "Parser", *, nargs: str = "+") -> None:
@@ -16,14 +29,77 @@ def add_ids(parser: "Parser", *, nargs: str = "+") -> None:
     parser.add_argument("ids", nargs=nargs, metavar="ID", help="the jobs: numbers, ids, or 'last'")
 
 
+def add_choice(parser: "Parser") -> None:
+    """Declare which jobs to act on, by name or by what they look like, and how sure a person is."""
+    add_names(parser)
+    add_state(parser)
+    add_filter(parser)
+    parser.add_argument("--all", action="store_true", help="every job the act applies to")
+    add_trial(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask before acting on what a filter finds")
+
+
+def add_trial(parser: "Parser") -> None:
+    """Declare the flag that changes nothing."""
+    parser.add_argument(
+        "--dry-run", dest="is_trial", action="store_true", help="say what would be done, and do nothing"
+    )
+
+
+def run_act(args: "Args", act: "Act") -> int:
+    """Act on the jobs a command line means: named ones all or none, found ones after a question."""
+    selection = read_selection(args)
+    if args.all and not is_everything(selection):
+        raise BadInput("--all stands alone", hint="leave it out: the ids or the filter say which jobs are meant")
+    if is_everything(selection) and not args.all:
+        raise BadInput("which jobs?", hint="give ids, a range such as 3-9, a filter such as --state, or --all")
+    _refuse_names_with_filter(selection)
+    return act_on(args, act, selection, is_sure=args.yes or bool(selection.names))
+
+
+def act_on(args: "Args", act: "Act", selection: "Selection", *, is_sure: bool) -> int:
+    """Act on what was selected and say what came of it."""
+    database = open_store(args)
+    if selection.is_by_name:
+        return report(args, acts.act_on_each(database, selection.names, act, who=who(), is_trial=args.is_trial))
+    chosen = acts.choose(database, act, selection)
+    if args.is_trial:
+        return _report_tally(args, chosen, acts.Tally(count=len(chosen.seqs), passed=chosen.passed))
+    if chosen.seqs:
+        confirm(_affects(chosen), is_sure=is_sure)
+    return _report_tally(args, chosen, acts.act_on_many(database, chosen, who=who()))
+
+
 def report(args: "Args", done: "list[Done]") -> int:
     """Say what became of each job."""
+    would = "would be: " if getattr(args, "is_trial", False) else ""
     for act in done:
+        changes = None if act.after is None else changes_shape(act.job, act.after)
         if args.json:
-            print_json({"id": act.job.id, "was": act.job.state.value, "result": act.note})
+            shape = {"id": act.job.id, "was": act.job.state.value, "result": f"{would}{act.note}"}
+            print_json(shape if changes is None else {**shape, "changes": changes})
         else:
-            print(f"{act.job.id}: {act.note}")
+            print(f"{act.job.id}: {would}{_changes_text(changes) if changes else act.note}")
     return 0
+
+
+def _changes_text(changes: "Mapping[str, Mapping[str, object]]") -> str:
+    return ", ".join(
+        f"{name} {_value_text(name, change['from'])} -> {_value_text(name, change['to'])}"
+        for name, change in changes.items()
+    )
+
+
+def _value_text(name: str, value: object) -> str:
+    if value is None:
+        return "default" if name in ("timeout", "backoff") else "none"
+    if name == "timeout" and isinstance(value, float):
+        return duration_text(round(value * 1000)) if value else "none"
+    if name.endswith("_at") and isinstance(value, str):
+        return local_text(time_ms(value, 0))
+    if isinstance(value, str) and name != "command":
+        return safe(value)
+    return short(json.dumps(value, ensure_ascii=False), VALUE_WIDTH) if value or value == 0 else "none"
 
 
 def confirm(what: str, *, is_sure: bool) -> None:
@@ -35,3 +111,37 @@ def confirm(what: str, *, is_sure: bool) -> None:
     note(f"this {what}; go on? [y/N] ")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise BadInput("not confirmed; nothing was changed")
+
+
+def _affects(chosen: "Chosen") -> str:
+    more = len(chosen.seqs) - len(chosen.samples)
+    names = ", ".join(chosen.samples) + (f" and {more:,} more" if more else "")
+    return f"{chosen.act.name} affects {counted(len(chosen.seqs), 'job')} ({by_state(chosen.counts)}): {names}"
+
+
+def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally") -> int:
+    if args.json:
+        by_name = {state.value: number for state, number in sorted(tally.passed.items())}
+        print_json({"count": tally.count, "passed_by": by_name, "dry_run": args.is_trial})
+        return 0
+    would = "would be " if args.is_trial else ""
+    passed = sum(tally.passed.values())
+    end = f", {passed:,} passed by: {by_state(tally.passed)}" if passed else ""
+    print(f"{tally.count:,} {would}{chosen.act.done}{end}")
+    if not tally.count and not passed:
+        note("no jobs match")
+    return 0
+
+
+def by_state(counts: "Mapping[State, int]") -> str:
+    """Write how many jobs are in each state: `2 completed, 1 dead`."""
+    return ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
+
+
+def _refuse_names_with_filter(selection: "Selection") -> None:
+    single = [name for name in selection.names if span_of(name) is None]
+    if single and selection.wanted != EVERYTHING:
+        raise BadInput(
+            f"give either ids or a filter, not both: {single[0]} is one job",
+            hint="a filter may stand with ranges such as 3-9",
+        )

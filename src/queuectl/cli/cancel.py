@@ -1,8 +1,11 @@
-"""Cancel jobs: a waiting one at once, a running one as soon as its worker has stopped its whole process tree."""
+"""Cancel jobs: a waiting one at once, a running one as soon as its worker has stopped its whole process tree.
 
-from queuectl.actions import control
-from queuectl.cli.acts import add_ids, report
-from queuectl.cli.store import open_store, who
+Jobs named one by one are acted on all or none. Of a range such as 3-9, and of what a filter finds, those to which the
+act does not apply are passed by and counted; what a filter finds is told first and needs a yes, or --yes in a script.
+"""
+
+from queuectl.actions import acts
+from queuectl.cli.acts import add_choice, run_act
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,16 +16,18 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   queuectl cancel 12
   queuectl cancel job1 job2
-  queuectl list --state pending --tag old -q | xargs queuectl cancel
+  queuectl cancel 3-9 last
+  queuectl cancel --state pending --tag old --dry-run
+  queuectl cancel --queue mail --since 2h --yes
 """
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
-    add_ids(parser)
+    add_choice(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: "Args") -> int:
-    """Act on the jobs, all or none, and say what became of each."""
-    return report(args, control.cancel(open_store(args), args.ids, who=who()))
+    """Act on the jobs and say what became of them."""
+    return run_act(args, acts.CANCEL)

@@ -3,8 +3,9 @@
 from queuectl.actions import control
 from queuectl.cli import show
 from queuectl.cli.acts import add_ids, confirm, report
-from queuectl.cli.list import DEFAULT_LIMIT, add_filter, read_filter, read_limit
+from queuectl.cli.list import DEFAULT_LIMIT, read_limit
 from queuectl.cli.parser import STANDS, add_verbs
+from queuectl.cli.selection import add_filter, read_filter
 from queuectl.cli.store import find_job, open_store, who
 from queuectl.cli.text import note, print_json, safe, when
 from queuectl.errors import BadInput, Refused
@@ -91,7 +92,7 @@ def run_show(args: "Args") -> int:
     job = open_store(args).read(lambda tx: find_job(tx, args.id))
     if job.state is not State.DEAD:
         raise Refused(f"job {job.id} is not in the DLQ; it is {job.state}", hint=f"see it with: queuectl show {job.id}")
-    return show.run(args)
+    return show.show(args, [args.id])
 
 
 def run_retry(args: "Args") -> int:
@@ -121,7 +122,7 @@ def _filter(args: "Args") -> jobs.Filter:
 
 
 def _refuse_both(args: "Args") -> None:
-    if args.all or args.queue or args.tag:
+    if args.all or _filter(args) != jobs.Filter(states=(State.DEAD,)):
         raise BadInput("give either ids or a filter, not both")
 
 
@@ -137,5 +138,7 @@ def _print_dead(job: "Job", now: int) -> None:
     print(job.id)
     print(f"  Command:  {safe(job.line)}")
     print(f"  Attempts: {job.attempts}/{job.max_retries}")
+    if job.losses:
+        print(f"  Lost:     {counted(job.losses, 'run')}, each with its worker")
     print(f"  Error:    {safe(job.error or '-')}")
     print(f"  Died:     {when(job.finished_at, now)}")

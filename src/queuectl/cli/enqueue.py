@@ -38,7 +38,7 @@ EXAMPLES = """\
 """
 
 # flag: (field of the job, metavar, help)
-_FIELD_FLAGS = {
+FIELD_FLAGS = {
     "--id": ("id", "ID", "a name for the job (default: the next number)"),
     "--command": ("command", "LINE", "the shell line to run"),
     "--queue": ("queue", "NAME", "the queue (default: default)"),
@@ -83,12 +83,13 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def add_job_options(parser: "Parser") -> None:
     """Declare what can be said of a job beside its command."""
-    for flag, (field, metavar, about) in _FIELD_FLAGS.items():
+    for flag, (field, metavar, about) in FIELD_FLAGS.items():
         parser.add_argument(flag, dest=field, metavar=metavar, help=about.replace("%", "%%"))
     parser.add_argument("--cwd", metavar="DIR", help="where to run it (default: here)")
     parser.add_argument("--env", action="append", metavar="K=V", help="a variable for the command; may be repeated")
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to find it by; may be repeated")
     parser.add_argument("--split-output", action="store_true", help="keep stdout and stderr apart")
+    parser.add_argument("--hold", action="store_true", help="keep it from running until: queuectl release ID")
 
 
 def run(args: "Args") -> int:
@@ -125,15 +126,17 @@ def _print_ids(ids: list[str], *, as_json: bool) -> None:
 
 def fields_of_flags(args: "Args") -> dict[str, object]:
     """Return the fields of a job that flags give."""
-    fields = {field: getattr(args, field) for field, _, _ in _FIELD_FLAGS.values() if getattr(args, field) is not None}
+    fields = {field: getattr(args, field) for field, _, _ in FIELD_FLAGS.values() if getattr(args, field) is not None}
     if args.cwd is not None:
         fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
     if args.env:
-        fields["env"] = dict(_pair(text) for text in args.env)
+        fields["env"] = dict(read_pair(text) for text in args.env)
     if args.tag:
         fields["tags"] = args.tag
     if args.split_output:
         fields["split_output"] = True
+    if args.hold:
+        fields["hold"] = True
     return fields
 
 
@@ -220,7 +223,8 @@ def _here() -> str:
     return folder
 
 
-def _pair(text: str) -> tuple[str, str]:
+def read_pair(text: str) -> tuple[str, str]:
+    """Read a variable and its value."""
     name, equals, value = text.partition("=")
     if not equals:
         raise BadInput(f"--env {text!r} has no '='", hint="write --env NAME=VALUE")
@@ -240,7 +244,8 @@ def _tell(database: "Database", specs: list[JobSpec]) -> None:
     paused, has_worker = database.read(look)
     if len(specs) == 1:
         spec = specs[0]
-        note(f"will run: {short(spec.command or ' '.join(spec.argv or ()), 100)}")
+        begin = "held until released" if spec.hold else "will run"
+        note(f"{begin}: {short(spec.command or ' '.join(spec.argv or ()), 100)}")
     else:
         note(f"{counted(len(specs), 'job')} added")
     for name in paused:

@@ -1,113 +1,102 @@
 """List jobs, newest first."""
 
+from queuectl.actions.selection import numbers, seq_of
+from queuectl.cli.columns import COLUMNS, DEFAULT_COLUMNS, RIGHT
+from queuectl.cli.selection import add_filter, add_names, add_state, read_filter, read_selection, read_states
 from queuectl.cli.store import open_store
-from queuectl.cli.text import age, note, print_json, short, table
+from queuectl.cli.text import note, print_json, table
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.shapes import job_shape
-from queuectl.model.spec import check_name
-from queuectl.model.states import State
 from queuectl.store import jobs
+from queuectl.store.jobs import Order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from queuectl.actions.selection import Selection
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
 
+__all__ = ["DEFAULT_LIMIT", "add_filter", "print_jobs", "read_filter", "read_limit", "read_states"]
+
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1_000_000
-COMMAND_WIDTH = 200
 EXAMPLES = """\
   queuectl list
+  queuectl list 3-9 last
   queuectl list --state failed,dead --queue mail
+  queuectl list --command rsync --error 'exit code 23' --since 2h
   queuectl list --tag newsletter --limit 10 --json
+  queuectl list --state completed --sort finished --columns id,finished,took,command
+  queuectl list --before 1200
   queuectl list --state pending --limit 100000 -q | xargs queuectl cancel
 """
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
+    add_names(parser)
+    add_state(parser)
     add_filter(parser)
-    parser.add_argument("--state", metavar="A,B", help=f"only these states: {', '.join(State)}")
+    parser.add_argument("--id", dest="more_ids", action="append", default=[], metavar="ID", help="the same as ID")
+    parser.add_argument("--before", metavar="ID", help="only jobs older than this one")
+    parser.add_argument(
+        "--sort", metavar="ORDER", default=Order.ADDED.value, help=f"{', '.join(Order)}: newest or highest first"
+    )
+    parser.add_argument("-r", "--reverse", action="store_true", help="oldest or lowest first")
+    parser.add_argument(
+        "--columns", metavar="A,B", help=f"what to show of each, or 'all' (known: {', '.join(COLUMNS)})"
+    )
     parser.add_argument("--limit", metavar="N", default=str(DEFAULT_LIMIT), help="at most so many (default: 50)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print ids only")
     parser.set_defaults(run=run)
 
 
-def add_filter(parser: "Parser", *, default: str | None = None) -> None:
-    """Declare the arguments that choose among jobs."""
-    parser.add_argument("--queue", metavar="NAME", default=default, help="only this queue")
-    parser.add_argument("--tag", metavar="TAG", default=default, help="only jobs with this tag")
-
-
 def run(args: "Args") -> int:
-    """Print the newest jobs that match."""
-    wanted = read_filter(args, read_states(args.state))
-    limit = read_limit(args.limit)
+    """Print the first jobs that match."""
+    args.ids += args.more_ids
+    selection = read_selection(args)
+    order, columns, limit = _read_order(args.sort), _read_columns(args), read_limit(args.limit)
 
-    def look(tx: "Tx") -> "tuple[list[Job], int]":
-        return jobs.newest(tx, wanted, limit + 1), tx.now
+    is_for_programs = args.json or args.quiet  # they count for themselves
 
-    found, now = open_store(args).read(look)
-    shown = found[:limit]
+    def look(tx: "Tx") -> "tuple[list[Job], int | None, int]":
+        chosen = selection
+        if args.before is not None:
+            chosen = chosen.replace(wanted=chosen.wanted.replace(last=seq_of(tx, args.before) - 1))
+        found, total = _first(tx, chosen, order, limit, is_reversed=args.reverse)
+        if total is None and not is_for_programs:
+            total = jobs.count_matching(tx, chosen.wanted)
+        return found, total, tx.now
+
+    found, total, now = open_store(args).read(look)
+    left_out = total is None or total > len(found)
     if args.json:
-        for job in shown:
+        for job in found:
             print_json(job_shape(job))
     elif args.quiet:
-        for job in shown:
+        for job in found:
             print(job.id)
-    elif shown:
-        print_jobs(shown, now)
+    elif found:
+        print_jobs(found, now, columns)
     else:
-        note(
-            "no jobs match"
-            if args.state or args.queue or args.tag
-            else "no jobs yet; add one: queuectl enqueue 'echo hello'"
-        )
-    if len(found) > limit:
-        note(f"the newest {limit} are shown; see more with --limit {limit * 10}")
+        is_narrow = selection.names or selection.wanted != jobs.Filter() or args.before is not None
+        note("no jobs match" if is_narrow else "no jobs yet; add one: queuectl enqueue 'echo hello'")
+    if left_out:
+        note(_footer(found, total, order, is_reversed=args.reverse))
     return 0
 
 
-def read_filter(args: "Args", states: tuple[State, ...]) -> jobs.Filter:
-    """Read which jobs a person means."""
-    return jobs.Filter(
-        states=states,
-        queue=None if args.queue is None else check_name("queue", args.queue),
-        tags=() if args.tag is None else (check_name("tag", args.tag),),
-    )
-
-
-def print_jobs(found: "list[Job]", now: int) -> None:
+def print_jobs(found: "list[Job]", now: int, columns: "Sequence[str]" = DEFAULT_COLUMNS) -> None:
     """Print jobs as a table."""
-    rows = (
-        (
-            job.id,
-            job.state.value,
-            job.queue,
-            str(job.priority),
-            f"{job.attempts}/{job.max_retries}",
-            age(job.created_at, now),
-            short(job.line, COMMAND_WIDTH),
-        )
-        for job in found
-    )
+    headers = [name.upper() for name in columns]
     table(
-        ("ID", "STATE", "QUEUE", "PRIORITY", "ATTEMPTS", "ADDED", "COMMAND"),
-        rows,
-        right=("PRIORITY", "ATTEMPTS"),
+        headers,
+        ([COLUMNS[name](job, now) for name in columns] for job in found),
+        right=[name.upper() for name in columns if name in RIGHT],
     )
-
-
-def read_states(text: str | None) -> tuple[State, ...]:
-    """Read a list of states, or raise with the nearest one."""
-    names = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
-    for name in names:
-        if name not in list(State):
-            raise UnknownName.among("state", name, list(State))
-    return tuple(dict.fromkeys(State(name) for name in names))
 
 
 def read_limit(text: str, flag: str = "--limit") -> int:
@@ -115,3 +104,54 @@ def read_limit(text: str, flag: str = "--limit") -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LIMIT):
         raise BadInput(f"bad {flag} {text!r}", hint=f"give a whole number from 1 to {MAX_LIMIT}")
     return int(text)
+
+
+def _first(
+    tx: "Tx", selection: "Selection", order: Order, limit: int, *, is_reversed: bool
+) -> "tuple[list[Job], int | None]":
+    """Return the first jobs of an order, and how many there are; None where more are left and nobody has counted."""
+    if not selection.names:
+        found = jobs.ordered(tx, selection.wanted, order, limit + 1, is_reversed=is_reversed)
+        return found[:limit], None if len(found) > limit else len(found)
+    seqs = numbers(tx, selection)
+    if order is Order.ADDED:
+        return jobs.by_seqs(tx, seqs[:limit] if is_reversed else seqs[: -limit - 1 : -1]), len(seqs)
+    return jobs.in_order(jobs.by_seqs(tx, seqs), order, is_reversed=is_reversed)[:limit], len(seqs)
+
+
+def _footer(found: "list[Job]", total: int | None, order: Order, *, is_reversed: bool) -> str:
+    """Say how much is not shown and how to see it."""
+    which = f"by {order}" if order is not Order.ADDED else "the oldest" if is_reversed else "the newest"
+    if total is None:
+        text = f"only {len(found):,} jobs shown, {which}; see more with --limit {min(len(found) * 10, MAX_LIMIT)}"
+    else:
+        more = min(total, MAX_LIMIT)
+        text = f"{len(found):,} of {total:,} matching jobs shown, {which}; see more with --limit {more}"
+    if order is Order.ADDED and not is_reversed:
+        text += f", or older ones with: --before {found[-1].id}"
+    return text
+
+
+def _read_order(text: str) -> Order:
+    if text not in list(Order):
+        raise UnknownName.among("order", text, list(Order))
+    return Order(text)
+
+
+def _read_columns(args: "Args") -> "Sequence[str]":
+    if args.columns is None:
+        return DEFAULT_COLUMNS
+    if args.json or args.quiet:
+        raise BadInput(
+            f"--columns is for the table, not for {'--json' if args.json else '--quiet'}",
+            hint="pick fields of the JSON with: queuectl list --json | jq '{id, state}'",
+        )
+    names = [name.strip().lower().replace("-", "_") for name in args.columns.split(",") if name.strip()]
+    if names == ["all"]:
+        return list(COLUMNS)
+    if not names:
+        raise BadInput("--columns names no column", hint=f"known: {', '.join(COLUMNS)}")
+    for name in names:
+        if name not in COLUMNS:
+            raise UnknownName.among("column", name, list(COLUMNS))
+    return list(dict.fromkeys(names))

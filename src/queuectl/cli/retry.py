@@ -1,8 +1,13 @@
-"""Run jobs again now: a waiting one skips its wait; a dead, cancelled or completed one gets a fresh life."""
+"""Run jobs again now: a waiting one skips its wait; a dead, cancelled or completed one gets a fresh life.
 
-from queuectl.actions import control
-from queuectl.cli.acts import add_ids, report
-from queuectl.cli.store import open_store, who
+Jobs named one by one are acted on all or none. Of a range such as 3-9, and of what a filter finds, those to which the
+act does not apply are passed by and counted; what a filter finds is told first and needs a yes, or --yes in a script.
+
+By a filter that names no state, only failed and dead jobs are retried. A held job is refused: release it.
+"""
+
+from queuectl.actions import acts
+from queuectl.cli.acts import add_choice, run_act
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,15 +18,17 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   queuectl retry 12
   queuectl retry last
+  queuectl retry --error 'exit code 7' --since 1d
+  queuectl retry --state completed --tag nightly --yes
 """
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
-    add_ids(parser)
+    add_choice(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: "Args") -> int:
-    """Act on the jobs, all or none, and say what became of each."""
-    return report(args, control.retry(open_store(args), args.ids, who=who()))
+    """Act on the jobs and say what became of them."""
+    return run_act(args, acts.RETRY)

@@ -1,4 +1,4 @@
-"""Show one job: its state, its runs, and why it waits.
+"""Show jobs: their state, their runs, why they wait, and what ended those that failed.
 
 MEMORY of a run is the peak the kernel accounted; it is never less than the size of the worker that started it. OUTPUT
 is what it printed, so far if it is under way on this host; STDERR has a column of its own with --split-output.
@@ -6,84 +6,111 @@ is what it printed, so far if it is under way on this host; STDERR has a column 
 
 import json
 
-from queuectl.cli.store import connect, find_job, is_living, target_of
-from queuectl.cli.text import facts, print_json, safe, table, when
-from queuectl.model.job import Claim
+from queuectl.actions.explain import cause, why_waiting
+from queuectl.actions.selection import Selection, numbers
+from queuectl.cli.selection import add_names
+from queuectl.cli.store import connect, target_of
+from queuectl.cli.text import facts, moment, print_json, safe, short, table, when
 from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.states import WAITING_FOR_TIME, State
-from queuectl.model.units import local_text, rough_duration_text, rough_size_text
+from queuectl.model.units import counted, rough_duration_text, rough_size_text
+from queuectl.model.value import Value
 from queuectl.runtime.follow import measured
-from queuectl.store import attempts, claims, queues, workers
+from queuectl.store import attempts, jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from queuectl.actions.explain import Wait
+    from queuectl.actions.connect import Target
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
 
+OUTPUT_LINES = 5
+LINE_WIDTH = 200
 EXAMPLES = """\
   queuectl show 12
   queuectl show last
+  queuectl show 3-5 job1
   queuectl show job1 --json
 """
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
-    parser.add_argument("id", metavar="ID", help="the job: its number, its id, or 'last'")
+    add_names(parser, nargs="+")
     parser.set_defaults(run=run)
 
 
+class Known(Value):
+    """All that is known of a job."""
+
+    job: "Job"
+    runs: "list[Attempt]"
+    wait: "Wait | None"
+    now: int
+
+
 def run(args: "Args") -> int:
-    """Print everything that is known of a job."""
+    """Print everything that is known of the jobs."""
+    return show(args, args.ids)
+
+
+def show(args: "Args", names: "Sequence[str]") -> int:
+    """Print everything that is known of some jobs, in the order named; those of a range oldest first."""
 
     target = target_of(args)
 
-    def look(tx: "Tx") -> "tuple[Job, list[Attempt], str | None, int]":
-        job = find_job(tx, args.id)
-        return job, measured(target, tx, attempts.runs_of(tx, job)), why_waiting(tx, job), tx.now
+    def look(tx: "Tx") -> list[Known]:
+        seqs = [seq for name in names for seq in numbers(tx, Selection(names=(name,)))]
+        return [_look(target, tx, job) for job in jobs.by_seqs(tx, list(dict.fromkeys(seqs)))]
 
-    job, runs, why, now = connect(target).read(look)
-    if args.json:
-        print_json({**job_shape(job), "waits_for": why, "runs": [attempt_shape(run) for run in runs]})
-        return 0
-    facts(_facts(job, why, now))
-    if runs:
-        print()
-        print_runs(runs, now)
+    for place, known in enumerate(connect(target).read(look)):
+        if args.json:
+            print_json(_shape(known))
+        else:
+            print("\n" * bool(place), end="")
+            _print(known)
     return 0
 
 
-def why_waiting(tx: "Tx", job: "Job") -> str | None:
-    """Say why a job does not run yet; None when it does not wait."""
-    if job.state in WAITING_FOR_TIME and (job.run_at or 0) > tx.now:
-        return "its time" if job.state is State.SCHEDULED else "its next retry"
-    if job.state is State.BLOCKED:
-        return "being released"
-    if job.state is State.PROCESSING:
-        holder = workers.get(tx, job.worker_id or "")
-        if holder is None or holder.state != workers.LIVE or not is_living(holder, tx.dialect):
-            stuck = f" ({job.error})" if job.error else ""
-            return f"a rescue: its worker is dead; a running supervisor brings it back{stuck}"
-    if job.state is not State.PENDING and job.state not in WAITING_FOR_TIME:
-        return None
-    queue = queues.get(tx, job.queue)
-    if queue is not None and queue.paused_at is not None:
-        return f"its queue: {job.queue} is paused"
-    serving = [
-        worker
-        for worker in workers.live(tx)
-        if worker.kind == workers.WORKER and (worker.queue_list is None or job.queue in worker.queue_list)
-    ]
-    staying = [worker for worker in serving if is_living(worker, tx.dialect) and not worker.stop]
-    if not staying:
-        return f"a worker: none is running for queue {job.queue}"
-    if claims.runs_alone(Claim(job=job)):
-        return f"an idle worker: it has lost {job.losses} workers, and runs alone now"
-    return "a free worker"
+def _look(target: "Target", tx: "Tx", job: "Job") -> Known:
+    return Known(job=job, runs=measured(target, tx, attempts.runs_of(tx, job)), wait=why_waiting(tx, job), now=tx.now)
+
+
+def _shape(known: Known) -> dict[str, object]:
+    return {
+        **job_shape(known.job),
+        "waits_for": known.wait and known.wait.reason,
+        "remedy": known.wait and known.wait.remedy,
+        "cause": cause(known.job, known.runs),
+        "runs": [attempt_shape(run) for run in known.runs],
+    }
+
+
+def _print(known: Known) -> None:
+    facts(_facts(known))
+    if known.runs:
+        print()
+        print_runs(known.runs, known.now)
+    ended = [run for run in known.runs if run.finished_at is not None]
+    if ended and known.job.state in (State.DEAD, State.FAILED):
+        _print_end_of_output(known.job, ended[-1])
+
+
+def _print_end_of_output(job: "Job", run: "Attempt") -> None:
+    """Print the last lines of what a run printed: of its errors, where they were kept apart."""
+    tail = run.stderr_tail or run.output_tail
+    lines = tail.decode(errors="replace").splitlines()
+    if not lines:
+        return
+    shown = lines[-OUTPUT_LINES:]
+    print(f"\nLast {counted(len(shown), 'line')} of the output of run {run.run}; all of it: queuectl logs {job.id}")
+    for line in shown:
+        print(f"  {short(line, LINE_WIDTH)}")
 
 
 def print_runs(runs: "list[Attempt]", now: int) -> None:
@@ -95,7 +122,7 @@ def print_runs(runs: "list[Attempt]", now: int) -> None:
             str(run.attempt),
             run.outcome.value if run.outcome else "running",
             "-" if run.exit_code is None else str(run.exit_code),
-            local_text(run.started_at),
+            moment(run.started_at, now),
             rough_duration_text((run.finished_at or now) - run.started_at),
             "-" if run.cpu_ms is None else f"{run.cpu_ms}ms",
             "-" if run.peak_memory_bytes is None else rough_size_text(run.peak_memory_bytes),
@@ -113,16 +140,21 @@ def print_runs(runs: "list[Attempt]", now: int) -> None:
     table(headers, rows)
 
 
-def _facts(job: "Job", why: str | None, now: int) -> "Iterator[tuple[str, str]]":
+def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     """Yield what there is to say of a job; what is empty is left out."""
+    job, now = known.job, known.now
+    why = cause(job, known.runs)
     yield "Job", job.id if job.given_id is None else f"{job.id} (number {job.seq})"
     yield "State", f"{job.state}, being cancelled" if job.cancel_requested else job.state.value
-    yield from _given("Waits for", why)
+    yield from _given("Waits for", known.wait and known.wait.reason)
+    yield from _given("To change it", known.wait and known.wait.remedy)
+    yield from _given("Cause", why)
+    yield from _given("To mend it", _remedy_of(job))
     yield "Command", safe(job.line)
     yield "Queue", f"{job.queue}, priority {job.priority}"
     yield "Attempts", f"{job.attempts}/{job.max_retries}"
     yield from _given("Lost runs", str(job.losses) if job.losses else None)
-    yield from _given("Error", job.error)
+    yield from _given("Error", None if why else job.error)
     yield from _given("Exit code", None if job.exit_code is None else str(job.exit_code))
     yield "Added", when(job.created_at, now)
     if job.state in WAITING_FOR_TIME:
@@ -138,6 +170,12 @@ def _facts(job: "Job", why: str | None, now: int) -> "Iterator[tuple[str, str]]"
         yield "Variable", safe(f"{name}={value}")
     yield from _given("Tags", ", ".join(job.tag_list))
     yield from _given("Worker", job.worker_id)
+
+
+def _remedy_of(job: "Job") -> str | None:
+    if job.state is not State.DEAD:
+        return None
+    return f"queuectl retry {job.id} (first, if the command is wrong: queuectl edit {job.id} --command '...')"
 
 
 def _given(name: str, value: object) -> "Iterator[tuple[str, str]]":

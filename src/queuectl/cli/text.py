@@ -56,9 +56,18 @@ def age(then_ms: int | None, now_ms: int) -> str:
     return f"{rough_duration_text(now_ms - then_ms)} ago"
 
 
+def moment(ms: int | None, now_ms: int) -> str:
+    """Say when something was or will be in a cell: to a person at a terminal relative to now, else in local time."""
+    if ms is None:
+        return "-"
+    return age(ms, now_ms) if sys.stdout.isatty() else local_text(ms)
+
+
 def when(ms: int | None, now_ms: int) -> str:
-    """Say when something was or will be, in local time and relative to now."""
-    return "-" if ms is None else f"{local_text(ms)} ({age(ms, now_ms)})"
+    """Say when something was or will be in local time, and to a person at a terminal relative to now, too."""
+    if ms is None:
+        return "-"
+    return f"{local_text(ms)} ({age(ms, now_ms)})" if sys.stdout.isatty() else local_text(ms)
 
 
 def table(headers: "Sequence[str]", rows: "Iterable[Sequence[str]]", *, right: "Sequence[str]" = ()) -> None:

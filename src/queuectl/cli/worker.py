@@ -8,7 +8,7 @@ from queuectl import clock
 from queuectl.actions import control
 from queuectl.cli.parser import STANDS, add_verbs
 from queuectl.cli.store import is_living, open_store, target_of, who
-from queuectl.cli.text import age, note, print_json, table
+from queuectl.cli.text import moment, note, print_json, table
 from queuectl.errors import BadInput, WaitTimedOut
 from queuectl.model.lease import Silence, Watched
 from queuectl.model.shapes import time_shape
@@ -256,7 +256,7 @@ def worker_cells(
         cells[1:1] = [worker.kind, states[worker.id]]
     if worker.stop is not None and worker.state == workers.LIVE:
         shown = f"{shown} (stopping)".strip()
-    return [*cells, shown or "-", age(worker.beat_at, now)]
+    return [*cells, shown or "-", moment(worker.beat_at, now)]
 
 
 def _queues_text(worker: "Worker") -> str:

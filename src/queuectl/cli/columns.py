@@ -1,0 +1,51 @@
+"""Columns: what a table of jobs can show of each."""
+
+from queuectl.cli.text import moment, safe, short
+from queuectl.model.units import duration_text, rough_duration_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from queuectl.model.job import Job
+
+WIDTH = 200
+
+
+def _took(job: "Job", now: int) -> str:
+    if job.started_at is None or (job.worker_id is None and job.finished_at is None):
+        return "-"
+    return rough_duration_text(max(0, (job.finished_at or now) - job.started_at))
+
+
+def _timeout(job: "Job") -> str:
+    if job.timeout_ms is None:
+        return "default"
+    return duration_text(job.timeout_ms) if job.timeout_ms else "none"
+
+
+COLUMNS: "dict[str, Callable[[Job, int], str]]" = {
+    "id": lambda job, _: job.id,
+    "number": lambda job, _: str(job.seq),
+    "state": lambda job, _: job.state.value,
+    "queue": lambda job, _: job.queue,
+    "priority": lambda job, _: str(job.priority),
+    "attempts": lambda job, _: f"{job.attempts}/{job.max_retries}",
+    "losses": lambda job, _: str(job.losses),
+    "runs": lambda job, _: str(job.run),
+    "added": lambda job, now: moment(job.created_at, now),
+    "run_at": lambda job, now: moment(job.run_at, now),
+    "started": lambda job, now: moment(job.started_at, now),
+    "finished": lambda job, now: moment(job.finished_at, now),
+    "took": _took,
+    "held": lambda job, now: moment(job.held_at, now),
+    "exit": lambda job, _: "-" if job.exit_code is None else str(job.exit_code),
+    "error": lambda job, _: short(job.error or "-", WIDTH),
+    "timeout": lambda job, _: _timeout(job),
+    "tags": lambda job, _: ",".join(job.tag_list) or "-",
+    "folder": lambda job, _: safe(job.cwd or "/"),
+    "worker": lambda job, _: (job.worker_id or "-")[:6],
+    "command": lambda job, _: short(job.line, WIDTH),
+}
+DEFAULT_COLUMNS = ("id", "state", "queue", "priority", "attempts", "added", "command")
+RIGHT = frozenset({"number", "priority", "attempts", "losses", "runs", "took", "exit"})

@@ -1,0 +1,32 @@
+"""Keep waiting jobs from running until they are released.
+
+Jobs named one by one are acted on all or none. Of a range such as 3-9, and of what a filter finds, those to which the
+act does not apply are passed by and counted; what a filter finds is told first and needs a yes, or --yes in a script.
+"""
+
+from queuectl.actions import acts
+from queuectl.cli.acts import add_choice, run_act
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from queuectl.cli.parser import Args, Parser
+
+EXAMPLES = """\
+  queuectl hold 12
+  queuectl hold 3-9
+  queuectl hold --queue mail --state pending --yes
+  queuectl enqueue --hold './later.sh'
+"""
+
+
+def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
+    """Declare the arguments."""
+    add_choice(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: "Args") -> int:
+    """Act on the jobs and say what became of them."""
+    return run_act(args, acts.HOLD)
