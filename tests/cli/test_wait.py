@@ -141,7 +141,7 @@ def test_each_job_is_an_object_a_line_as_it_stands_at_the_end(cli: Cli) -> None:
         (("--any",), 2, "which jobs?"),
         (("nobody",), 3, "no job 'nobody'"),
         (("--tag", "none"), 3, "no job matches"),
-        (("last", "--tag", "a"), 2, "which jobs?"),
+        (("last", "--tag", "a"), 3, "no job matches"),
         (("last", "--timeout", "soon"), 2, "bad duration 'soon'"),
     ],
 )

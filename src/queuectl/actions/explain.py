@@ -1,6 +1,6 @@
 """Explain: why a job does not run, what ended it, and what a person can do about either."""
 
-from queuectl.actions.liveness import pulse
+from queuectl.actions.liveness import pulse, serving
 from queuectl.model.job import Claim
 from queuectl.model.states import WAITING_FOR_TIME, State
 from queuectl.model.units import counted, local_text
@@ -42,13 +42,7 @@ def why_waiting(tx: "Tx", job: "Job") -> Wait | None:
     queue = queues.get(tx, job.queue)
     if queue is not None and queue.paused_at is not None:
         return Wait(reason=f"its queue: {job.queue} is paused", remedy=f"queuectl queue resume {job.queue}")
-    serving = [
-        worker
-        for worker in workers.live(tx)
-        if worker.kind == workers.WORKER and (worker.queue_list is None or job.queue in worker.queue_list)
-    ]
-    staying = [worker for worker in serving if pulse(worker, tx.dialect) is not Pulse.DEAD and not worker.stop]
-    if not staying:
+    if not serving(tx, {job.queue}):
         return Wait(
             reason=f"a worker: none is running for queue {job.queue}",
             remedy=f"queuectl worker start -d --queue {job.queue}",

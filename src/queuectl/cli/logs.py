@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 
+from queuectl.actions.explain import why_waiting
 from queuectl.cli.list import read_limit
 from queuectl.cli.store import connect, find_job, target_of
 from queuectl.cli.text import note, print_json, safe
@@ -125,12 +126,10 @@ def _follow(
     lines: int | None,
     streams: "frozenset[str] | None",
 ) -> "Iterator[Chunk]":
-    from queuectl.cli.show import why_waiting
-
     def say_wait(job: "Job") -> None:
         why = database.read(lambda tx: why_waiting(tx, job))
         state = "running" if job.state is State.PROCESSING else job.state.value
-        note(f"-- job {job.id} is {state}, waiting for {why or 'its turn'} --")
+        note(f"-- job {job.id} is {state}, waiting for {why.reason if why else 'its turn'} --")
 
     def say_elsewhere(attempt: "Attempt") -> None:
         note(f"-- job {job.id} runs on {attempt.host}; what it prints is shown when the run ends --")

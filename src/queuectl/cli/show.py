@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from queuectl.actions.explain import Wait
     from queuectl.actions.connect import Target
+    from queuectl.actions.explain import Wait
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job

@@ -4,7 +4,8 @@
 import os
 
 from queuectl.actions.liveness import serving
-from queuectl.cli.list import read_filter
+from queuectl.actions.selection import numbers
+from queuectl.cli.selection import add_filter, add_names, add_state, is_everything, read_selection
 from queuectl.cli.store import connect, find_job, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
@@ -29,6 +30,7 @@ EXAMPLES = """\
   queuectl wait 12
   queuectl wait job1 job2 --timeout 10m && ./publish.sh
   queuectl wait --any 12 13
+  queuectl wait 3-9
   queuectl wait --tag nightly
   id=$(queuectl enqueue ./build.sh) && queuectl wait "$id"
 """
@@ -36,9 +38,9 @@ EXAMPLES = """\
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
-    parser.add_argument("ids", nargs="*", metavar="ID", help="the jobs: numbers, ids, or 'last'")
-    parser.add_argument("--tag", metavar="TAG", help="the jobs that have this tag now")
-    parser.add_argument("--queue", metavar="NAME", help="the jobs that are in this queue now")
+    add_names(parser)
+    add_state(parser)
+    add_filter(parser)
     parser.add_argument("--timeout", metavar="DURATION", help=f"wait at most so long: {DURATION_HELP}")
     parser.add_argument("--any", action="store_true", help="until the first of them has ended")
     parser.set_defaults(run=run)
@@ -62,15 +64,14 @@ def run(args: "Args") -> int:
 
 def _chosen(tx: "Tx", args: "Args") -> list[int]:
     """Return the numbers of the jobs a person means, or raise."""
-    if bool(args.ids) == bool(args.tag or args.queue):
-        raise BadInput("which jobs?", hint="give ids, or --tag or --queue")
-    seqs = [find_job(tx, job_id).seq for job_id in args.ids]
-    if args.tag or args.queue:
-        seqs = jobs.seqs_matching(tx, read_filter(args, ()), 0, jobs.ALL)
+    selection = read_selection(args)
+    if is_everything(selection):
+        raise BadInput("which jobs?", hint="give ids, or a filter such as --tag")
+    seqs = numbers(tx, selection)
     if not seqs:
         raise NotFound("no job matches", hint="list them with: queuectl list")
     own = os.environ.get("QUEUECTL_JOB_ID")
-    if own is not None and any(find_job(tx, job_id).id == own for job_id in args.ids):
+    if own is not None and find_job(tx, own).seq in seqs:
         raise BadInput(f"job {own} cannot wait for itself", hint="name other jobs")
     return seqs
 

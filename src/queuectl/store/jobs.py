@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 COLUMNS = columns_of(Job)
 CHUNK = 500
-ALL = 2**62
 NEWEST_WINDOW = 10_000
 """How many of the newest numbers are walked before a state that holds most of the history is looked up whole."""
 
