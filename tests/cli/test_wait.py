@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.program import PROGRAM, Cli, wait_for
+from tests.program import PROGRAM, QUOTED, Cli, wait_for
 from tests.scenarios.working import on_sqlite
 
 
@@ -155,12 +155,12 @@ def test_what_cannot_be_waited_for_is_refused(cli: Cli, words: tuple[str, ...], 
 
 @on_sqlite
 def test_a_job_cannot_wait_for_itself(cli: Cli) -> None:
-    job_id = cli.enqueue("true")
+    cli.enqueue("--id", "me", "--max-retries", "0", f"{QUOTED} wait me")
 
-    done = cli.run("wait", job_id, env={"QUEUECTL_JOB_ID": job_id})
+    cli.drain()
 
-    assert done.returncode == 2
-    assert f"job {job_id} cannot wait for itself" in done.stderr
+    assert cli.job("me")["exit_code"] == 2
+    assert "job me cannot wait for itself" in cli.ok("logs", "me")
 
 
 def test_a_wait_survives_an_interrupt_with_130(cli: Cli) -> None:

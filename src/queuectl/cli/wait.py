@@ -6,7 +6,7 @@ import os
 from queuectl.actions.liveness import serving
 from queuectl.actions.selection import numbers
 from queuectl.cli.selection import add_filter, add_names, add_state, is_everything, read_selection
-from queuectl.cli.store import connect, find_job, target_of
+from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
 from queuectl.model.shapes import job_shape
@@ -70,9 +70,9 @@ def _chosen(tx: "Tx", args: "Args") -> list[int]:
     seqs = numbers(tx, selection)
     if not seqs:
         raise NotFound("no job matches", hint="list them with: queuectl list")
-    own = os.environ.get("QUEUECTL_JOB_ID")
-    if own is not None and find_job(tx, own).seq in seqs:
-        raise BadInput(f"job {own} cannot wait for itself", hint="name other jobs")
+    own = jobs.find(tx, os.environ.get("QUEUECTL_JOB_ID", ""))
+    if own is not None and own.seq in seqs and own.state is State.PROCESSING:
+        raise BadInput(f"job {own.id} cannot wait for itself", hint="name other jobs")
     return seqs
 
 
