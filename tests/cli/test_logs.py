@@ -153,6 +153,20 @@ def test_what_is_followed_as_json_is_an_object_per_chunk(worker: Cli) -> None:
     assert code == 0
 
 
+def test_what_a_run_left_unfinished_is_not_carried_into_the_next(local: Cli) -> None:
+    job_id = local.enqueue(
+        "--max-retries", "1", "--backoff-base", "0",
+        r"[ $QUEUECTL_RUN = 1 ] && printf '\033[31m\303' || printf '\251'; exit 1",
+    )  # fmt: skip
+    local.drain()
+
+    objects = local.json("logs", "-f", job_id)
+    screen = on_terminal(local, "logs", "-f", job_id).screen
+
+    assert [(each["run"], each["text"]) for each in objects] == [(1, "\x1b[31m"), (1, "\ufffd"), (2, "\ufffd")]
+    assert screen.startswith("\x1b[31m\\xc3\x1b[0m\n-- attempt 2 (run 2) --\n\\xa9")
+
+
 def test_a_split_job_prints_each_stream_to_its_own(cli: Cli) -> None:
     job_id = cli.enqueue("--split-output", "echo out; echo err >&2")
     cli.drain()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +18,13 @@ from queuectl.model.verdict import Outcome
 from queuectl.runtime.follow import Chunk, follow, measured, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.store.database import Database
+from queuectl.system import wake
 from queuectl.system.home import Home, log_path
 from tests.program import Cli, wait_for
 from tests.store.rows import add_dead_worker, add_job, add_worker, claim_one
 from tests.system.printing import NOTICE, assert_exact
 
+on_sqlite = pytest.mark.parametrize("target", ["sqlite"], indirect=True)
 on_postgres = pytest.mark.parametrize("target", ["postgres"], indirect=True)
 
 UNTIL_GO = "until [ -e go ]; do sleep 0.02; done"
@@ -159,6 +162,28 @@ def test_a_job_that_waits_is_told_of_once_and_left_when_it_is_deleted(cli: Cli, 
 
     assert list(chunks_of(cli, db, job_id, on_wait=delete)) == []
     assert told == [State.SCHEDULED]
+
+
+@on_sqlite
+def test_a_wait_is_told_of_also_while_other_jobs_change_all_the_time(cli: Cli, db: Database) -> None:
+    job_id = cli.enqueue("--delay", "1h", "true")
+    is_told = threading.Event()
+
+    def change() -> None:
+        while not is_told.wait(0.001):
+            wake.touch(cli.target.home.changed)
+
+    def delete(_job: Job) -> None:
+        is_told.set()
+        cli.ok("delete", job_id)
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    try:
+        assert list(chunks_of(cli, db, job_id, on_wait=delete)) == []
+    finally:
+        is_told.set()
+        changing.join()
 
 
 def test_a_job_that_is_cancelled_before_it_ran_has_nothing_to_show(cli: Cli, db: Database) -> None:

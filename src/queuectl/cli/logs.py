@@ -16,6 +16,7 @@ from queuectl.errors import BadInput
 from queuectl.model.states import FINAL, State
 from queuectl.runtime.follow import OUTPUT, STDERR, STDOUT, follow, output_of, pick_run
 from queuectl.store import attempts, jobs
+from queuectl.system.host import host_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def run(args: "Args") -> int:
     else:
         chunks = output_of(target, database, job, chosen, lines=lines, streams=streams, on_cut=_say_cut)
         if chosen.finished_at is None:
-            chunks = _or_say_nothing_yet(job, chunks)
+            chunks = _or_say_nothing_yet(job, chosen, chunks)
     if args.json:
         return _print_lines(job, chunks) if args.follow else _print_object(job, chosen, chunks, streams)
     Printer(is_raw=args.raw, is_merged=streams is not None, is_followed=args.follow).print_all(chunks)
@@ -157,13 +158,14 @@ def _say_cut(attempt: "Attempt", stream: str) -> None:
     note(f"the whole {what} ({size} bytes) is not in this home; it ran on {attempt.host}. Its end:")
 
 
-def _or_say_nothing_yet(job: "Job", chunks: "Iterator[Chunk]") -> "Iterator[Chunk]":
+def _or_say_nothing_yet(job: "Job", run: "Attempt", chunks: "Iterator[Chunk]") -> "Iterator[Chunk]":
     is_empty = True
     for chunk in chunks:
         is_empty = False
         yield chunk
     if is_empty:
-        note(f"job {job.id} is running and has no output here yet; wait for it with: queuectl logs -f {job.id}")
+        where = "" if run.host == host_name() else f" on {run.host}"
+        note(f"job {job.id} is running{where} and has no output here yet; wait for it with: queuectl logs -f {job.id}")
 
 
 class Printer:
@@ -190,11 +192,17 @@ class Printer:
                 self._begin_run(chunk)
                 self._print(chunk.stream == STDERR and not self._is_merged, chunk.data)
         finally:
-            for is_stderr, cleaner in self._filters.items():
-                self._write(is_stderr, cleaner.end())
+            self._end_run()
+
+    def _end_run(self) -> None:
+        for is_stderr, cleaner in self._filters.items():
+            self._write(is_stderr, cleaner.end())
 
     def _begin_run(self, chunk: "Chunk") -> None:
-        if self._is_followed and chunk.run != self._run and chunk.run > 1:
+        if chunk.run == self._run:
+            return
+        self._end_run()
+        if self._is_followed and chunk.run > 1:
             sys.stdout.buffer.flush()
             if not self._is_at_line_start and sys.stdout.isatty() and sys.stderr.isatty():
                 note("")
@@ -235,20 +243,25 @@ def _print_lines(job: "Job", chunks: "Iterator[Chunk]") -> int:
     """Print one object per chunk; a character that two chunks share goes with the second."""
     from codecs import getincrementaldecoder
 
-    decoders: dict[tuple[int, str], IncrementalDecoder] = {}
-    last: dict[tuple[int, str], Chunk] = {}
+    decoders: dict[str, IncrementalDecoder] = {}
+    last: dict[str, Chunk] = {}
 
     def print_text(chunk: "Chunk", text: str) -> None:
         if text:
             print_json({"id": job.id, "run": chunk.run, "attempt": chunk.attempt, "stream": chunk.stream, "text": text})
             sys.stdout.flush()
 
+    def end_run() -> None:
+        for stream, chunk in last.items():
+            print_text(chunk, decoders[stream].decode(b"", final=True))
+        last.clear()
+
     for chunk in chunks:
-        key = chunk.run, chunk.stream
-        if key not in decoders:
-            decoders[key] = getincrementaldecoder("utf-8")(errors="replace")
-        last[key] = chunk
-        print_text(chunk, decoders[key].decode(chunk.data))
-    for key, chunk in last.items():
-        print_text(chunk, decoders[key].decode(b"", final=True))
+        if any(before.run != chunk.run for before in last.values()):
+            end_run()
+        if chunk.stream not in last:
+            decoders[chunk.stream] = getincrementaldecoder("utf-8")(errors="replace")
+        last[chunk.stream] = chunk
+        print_text(chunk, decoders[chunk.stream].decode(chunk.data))
+    end_run()
     return 0

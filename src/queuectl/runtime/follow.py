@@ -34,6 +34,7 @@ STDERR = "stderr"
 GROWTH_POLL_S = 0.1
 LOOK_EVERY_S = 0.02  # in a busy queue jobs change all the time, and only one of them is ours
 TELL_WAIT_AFTER_S = 0.3
+PULSE_EVERY_S = 1.0
 BURST = 16
 STALE_MS = 1_000
 STALE_FAR_MS = 3_600_000
@@ -192,6 +193,9 @@ class _Follower:
         self._waits: Job | None = None
         self._tell_wait_at = float("inf")
         self._told_waits: set[tuple[int, bool]] = set()
+        self._pulse_of = ""
+        self._pulse_at = 0.0
+        self._is_dead = False
 
     def leave(self) -> None:
         """Know that nobody looks any more."""
@@ -211,11 +215,7 @@ class _Follower:
 
     def tick(self) -> "Iterator[Chunk]":
         """Yield what the run under way has printed since, and tell of a wait that takes long."""
-        if self._waits is not None and time.monotonic() >= self._tell_wait_at:
-            self._tell_wait_at = float("inf")
-            self._told_waits.add(_wait_key(self._waits))
-            if self._on_wait is not None:
-                self._on_wait(self._waits)
+        self._tell_wait()
         yield from self._grown()
 
     def look(self) -> "Iterator[Chunk]":
@@ -239,6 +239,7 @@ class _Follower:
         job = seen.job
         self.is_over = job.state in FINAL or self._is_past(self._next_run) or self._is_past(job.run)
         self._note_wait(seen)
+        self._tell_wait()
 
     def _read(self, tx: "Tx") -> Seen | None:
         job = jobs.get(tx, self._seq)
@@ -310,18 +311,32 @@ class _Follower:
     def _note_wait(self, seen: Seen) -> None:
         """Remember what the job waits for, to tell of it when that takes long: its turn, or a rescue."""
         job = seen.job
-        is_waiting = job.state is not State.PROCESSING
-        if not is_waiting and seen.runs:
-            worker = seen.workers[seen.runs[-1].worker_id]
-            is_waiting = worker is None or pulse(worker, self._database.dialect) is Pulse.DEAD
+        is_waiting = job.state is not State.PROCESSING or self._is_lost(seen)
         if self.is_over or not is_waiting or _wait_key(job) in self._told_waits:
             self._waits = None
             self._tell_wait_at = float("inf")
-        elif self._waits is None or _wait_key(self._waits) != _wait_key(job):
-            self._waits = job
+            return
+        if self._waits is None or _wait_key(self._waits) != _wait_key(job):
             self._tell_wait_at = time.monotonic() + TELL_WAIT_AFTER_S
-        else:
-            self._waits = job
+        self._waits = job
+
+    def _tell_wait(self) -> None:
+        if self._waits is not None and time.monotonic() >= self._tell_wait_at:
+            self._tell_wait_at = float("inf")
+            self._told_waits.add(_wait_key(self._waits))
+            if self._on_wait is not None:
+                self._on_wait(self._waits)
+
+    def _is_lost(self, seen: Seen) -> bool:
+        """Whether the worker of the run under way is dead; asked now and then, since that takes a look at its lock."""
+        current, now = self._current, time.monotonic()
+        if current is None:
+            return False
+        if current.worker_id != self._pulse_of or now >= self._pulse_at:
+            worker = seen.workers[current.worker_id]
+            self._is_dead = worker is None or pulse(worker, self._database.dialect) is Pulse.DEAD
+            self._pulse_of, self._pulse_at = current.worker_id, now + PULSE_EVERY_S
+        return self._is_dead
 
 
 def _wait_key(job: "Job") -> tuple[int, bool]:
