@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queuectl.system import reading
-from queuectl.system.output import Kept, salvage
+from queuectl.system.output import Kept, left_out, salvage
 from queuectl.system.reading import Reader, last_lines
 from tests.system.printing import LIMIT, NOTICE, TAIL, Command, assert_exact, fail_on_files, numbered, pending
 
@@ -195,6 +196,44 @@ def test_however_reading_and_writing_meet_every_byte_is_seen_once_or_counted(
     command.output.open_file()
     kept = salvage(str(command.path), TAIL) if is_lost else command.ends()
     seen += rest(reader, kept)
+
+    assert_exact(seen, data)
+
+
+def test_a_reader_at_the_end_of_the_head_goes_on_in_a_file_that_is_being_joined(tmp_path: Path) -> None:
+    path, head = tmp_path / "1.1.log", b"h" * (32 << 10)
+    path.write_bytes(head)
+    reader = Reader(str(path))
+    seen = read(reader)
+
+    part = tmp_path / f"1.1.log.part.{len(head)}.{len(head) + 100}"
+    part.write_bytes(b"newest")
+    with path.open("ab") as file:
+        file.write(left_out(100) + b"new")
+    seen += read(reader)
+    with path.open("ab") as file:
+        file.write(b"est")
+    part.unlink()
+    seen += rest(reader, Kept(total_bytes=len(head) + 106, file=str(path), tail=b"newest"))
+
+    assert seen == head + left_out(100) + b"newest"
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_a_reader_beside_a_writer_sees_every_byte_once_or_counted(command: Command, reader: Reader, turn: int) -> None:
+    data, kept, seen = numbered(3 << 20), [], b""
+
+    def write() -> None:
+        for start in range(0, len(data), 7_001 * (turn + 1)):
+            prints(command, data[start : start + 7_001 * (turn + 1)])
+        kept.append(command.ends())
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    while writing.is_alive():
+        seen += read(reader)
+    writing.join()
+    seen += rest(reader, kept[0])
 
     assert_exact(seen, data)
 
