@@ -7,7 +7,6 @@ from queuectl.actions.liveness import lock_of, pulse
 from queuectl.errors import NotFound, Refused
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
-from queuectl.runtime.watch import Watch
 from queuectl.store import attempts, jobs, workers
 from queuectl.system.home import log_path, stderr_path
 from queuectl.system.host import host_name
@@ -83,6 +82,8 @@ def follow(
     `reader_fd` is the pipe into which the caller writes: when its reader is gone, this ends without waiting for more.
     It uses `database` for as long as it is not exhausted or closed.
     """
+    from queuectl.runtime.watch import Watch  # reading what is there needs none, and is done more often
+
     follower = _Follower(
         target,
         database,
