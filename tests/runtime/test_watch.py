@@ -59,8 +59,9 @@ def test_a_watcher_is_woken_when_a_job_changes(target: Target, change: Callable[
             change(other)
 
             began = time.monotonic()
-            watching.wait(began + ENOUGH_S)
+            is_changed = watching.wait(began + ENOUGH_S)
 
+            assert is_changed
             assert time.monotonic() - began < ENOUGH_S / 2
 
 
@@ -85,9 +86,20 @@ def test_a_watcher_that_sleeps_already_is_woken(target: Target) -> None:
 def test_a_watcher_wakes_at_the_time_it_names(target: Target) -> None:
     with opened(target) as database, Watch(target, database) as watching:
         began = time.monotonic()
-        watching.wait(began + 0.05)
+        is_changed = watching.wait(began + 0.05)
 
+        assert not is_changed
         assert time.monotonic() - began < ENOUGH_S / 2
+
+
+def test_short_waits_do_not_put_off_the_look_that_nobody_rings_for(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "FIRST_LOOKS_S", (0.2,))
+    with opened(target) as database, Watch(target, database) as watching:
+        began = time.monotonic()
+        while not watching.wait(time.monotonic() + 0.01):
+            assert time.monotonic() - began < ENOUGH_S / 2
 
 
 def test_a_watcher_leaves_no_row_behind(target: Target) -> None:
