@@ -45,12 +45,8 @@ class UnknownName(BadInput):
     @classmethod
     def among(cls, what: str, name: str, known: "list[str] | tuple[str, ...]", *, hint: str = "") -> "UnknownName":
         """Build the error for `name`, pointing at the nearest of the names that exist."""
-        import difflib  # only ever needed on the way out
-
-        near = difflib.get_close_matches(name[:MAX_MESSAGE], known, n=1, cutoff=0.6)
-        if near:
-            return cls(f"unknown {what} {name!r}; did you mean {str(near[0])!r}?", hint=hint)
-        return cls(f"unknown {what} {name!r}", hint=hint or f"known: {', '.join(known)}")
+        meant = did_you_mean(name, known)
+        return cls(f"unknown {what} {name!r}{meant}", hint=hint if meant or hint else f"known: {', '.join(known)}")
 
 
 class JobFailed(QueuectlError):
@@ -107,3 +103,11 @@ class Refused(QueuectlError):
     """A duplicate, a job in the wrong state, or a job that is running."""
 
     exit_code = 6
+
+
+def did_you_mean(name: str, known: "list[str] | tuple[str, ...]") -> str:
+    """Return the end of a sentence about a name that does not exist: the nearest that does, if one is near."""
+    import difflib  # only ever needed on the way out
+
+    near = difflib.get_close_matches(name[:MAX_MESSAGE], known, n=1, cutoff=0.6)
+    return f"; did you mean {str(near[0])!r}?" if near else ""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from queuectl.actions.connect import connect
+from queuectl.store import config
 from tests.program import PROGRAM, QUOTED, Cli
 
 # What is typed, and what must be said about it.
@@ -16,7 +18,27 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["enqueue", "  \t "], ["command is empty"]),
     (["enqueue", "--", ""], ["program name is empty"]),
     (["enqueue", '{"command": "true"'], ["broken JSON", '{"id": "job1", "command": "sleep 2"}']),
-    (["enqueue", '{"command": "true"} x'], ["broken JSON"]),
+    (["enqueue", '{"command": "true"} x'], ["broken JSON at line 1, column 21"]),
+    (["enqueue", '{"command":\n "true",}'], ["broken JSON at line 2, column "]),
+    (["enqueue", '{"command": "true", "priority": 1e99}'], ["priority must be a whole number, not 1e+99"]),
+    (["enqueue", '{"command": "true", "priority": 99999999999}'], ["priority 99999999999 is out of range", "give -1"]),
+    (["enqueue", '{"command": "true", "timeout": -1}'], ["timeout -1 is out of range", "90s, 5m"]),
+    (["enqueue", '{"command": "true", "timeout": 1e99}'], ["timeout 1e+99 is out of range"]),
+    (["enqueue", '{"command": "true", "max_retries": 99999999999}'], ["max_retries 99999999999 is out of range"]),
+    (["enqueue", '{"command": "true", "id": "../x"}'], ['bad id "../x"', "begin with a letter or digit"]),
+    (["enqueue", '{"command": "true", "id": "/etc/passwd"}'], ['bad id "/etc/passwd"']),
+    (["enqueue", '{"command": "true", "queue": ".."}'], ['bad queue ".."']),
+    (["enqueue", '{"command": "true", "delay": "yesterday"}'], ["delay: bad duration 'yesterday'"]),
+    (["enqueue", '{"command": "true", "delay": {}}'], ["delay must be a duration such as 90s", "not {}"]),
+    (["enqueue", '{"command": "true", "env": {"A": "a\\u0000"}}'], ["env A holds a NUL byte"]),
+    (["enqueue", '{"command": "true", "cwd": "/a\\u0000"}'], ["cwd holds a NUL byte"]),
+    (["enqueue", '{"argv": ["echo", "a\\u0000"]}'], ["argv holds a NUL byte"]),
+    (["enqueue", '{"command": "true", "split_output": 1}'], ["split_output must be true or false, not 1"]),
+    (["enqueue", "--priority", "1e99", "true"], ["priority must be a whole number", "1e99"]),
+    (["enqueue", "--timeout", "-1", "true"], ["timeout: bad duration '-1'"]),
+    (["enqueue", "--timeout", "999999w", "true"], ["duration '999999w' is more than 100 years"]),
+    (["enqueue", "--max-retries", "99999999999", "true"], ["max_retries 99999999999 is out of range", "give 0 to"]),
+    (["enqueue", "--max-retries", "-1", "true"], ["max_retries -1 is out of range"]),
     (["enqueue", "{}"], ["the job has no command"]),
     (["enqueue", '{"command": null}'], ["the job has no command"]),
     (["enqueue", '{"comand": "true"}'], ["unknown field 'comand'", "did you mean 'command'?"]),
@@ -140,6 +162,52 @@ def test_a_queue_nobody_named_cannot_be_resumed(local: Cli) -> None:
     assert "no queue 'nowhere'" in done.stderr
 
 
+def test_the_nearest_queue_is_named(cli: Cli) -> None:
+    cli.ok("queue", "pause", "newsletter")
+
+    done = cli.run("queue", "resume", "newsleter")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no queue 'newsleter'; did you mean 'newsletter'?" in done.stderr
+    assert "newsletter (paused)" in cli.ok("status")
+
+
+def test_a_job_that_is_not_dead_is_not_revived_from_the_dlq(cli: Cli) -> None:
+    cli.enqueue("--id", "job1", "true")
+    before = cli.job("job1")
+
+    done = cli.run("dlq", "retry", "job1")
+
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "job1" in done.stderr
+    assert "pending" in done.stderr
+    assert cli.job("job1") == before
+
+
+def test_a_word_that_is_no_text_is_refused(cli: Cli) -> None:
+    for words in ([b"show", b"\xff"], [b"enqueue", b"\xff"], [b"cancel", b"a\xff"], [b"config", b"get", b"\xff"]):
+        done = subprocess.run([PROGRAM.encode(), *words], env=cli.environ, capture_output=True)
+        assert (done.returncode, done.stdout) == (2, b""), words
+        assert b"internal error" not in done.stderr
+        assert done.stderr.startswith(b"queuectl: ")
+
+    assert cli.json("list") == []
+
+
+def test_a_stored_setting_that_cannot_be_read_is_named_and_can_be_forgotten(cli: Cli) -> None:
+    database = connect(cli.target)
+    database.write(lambda tx: config.put(tx, "max_retries", "many"))
+    database.close()
+
+    done = cli.run("enqueue", "true")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "stored setting max_retries: bad number 'many'" in done.stderr
+    assert "queuectl config unset max_retries" in done.stderr
+    cli.ok("config", "unset", "max_retries")
+    assert cli.enqueue("true") == "1"
+
+
 def test_a_duplicate_id_is_refused_and_the_old_job_stays_as_it_was(cli: Cli) -> None:
     cli.enqueue("--id", "job1", "--priority", "5", "echo old")
     before = cli.job("job1")
@@ -164,7 +232,7 @@ def test_one_bad_line_keeps_the_whole_batch_out(cli: Cli) -> None:
     "last, said",
     [
         ('{"command": "true", "priority": "x"}', "line 100000: priority"),
-        ('{"command": "true"', "line 100000: broken JSON"),
+        ('{"command": "true"', "line 100000: broken JSON at column 19: Expecting ',' delimiter"),
         ("a\0b", "line 100000: command holds a NUL byte"),
         ('{"id": "same", "command": "true"}\n{"id": "same", "command": "true"}', "id 'same' is given twice"),
     ],

@@ -161,7 +161,7 @@ def refusal(work: Callable[[], object]) -> str | None:
     return told
 
 
-@examples(250)
+@examples(150)
 @given(st.dictionaries(st.sampled_from(list(FIELDS)) | st.text(max_size=5), anything, max_size=5))
 def test_any_fields_are_a_job_or_bad_input_that_names_something(fields: dict[str, object]) -> None:
     refusal(lambda: spec_from_fields(fields, NOW, JobSpec(cwd="/")))
@@ -228,7 +228,7 @@ def test_one_odd_job_among_good_ones_adds_all_or_nothing(runner: Runner, job: di
         assert f"line {place + 1}: " in said.err
 
 
-@examples(300)
+@examples(200)
 @given(st.text(max_size=20) | st.from_regex(r"[0-9a-z.:+ -]{0,20}"))
 def test_any_duration_time_size_or_id_is_read_or_bad_input(text: str) -> None:
     refusal(lambda: units.duration_ms(text))
@@ -237,7 +237,7 @@ def test_any_duration_time_size_or_id_is_read_or_bad_input(text: str) -> None:
     refusal(lambda: check_given_id("id", text))
 
 
-@examples(300)
+@examples(200)
 @given(key=st.sampled_from([*SETTINGS, "default_max_tries"]), text=st.text(max_size=20) | plausible)
 def test_any_setting_is_read_back_as_it_is_shown_or_is_bad_input(key: str, text: str) -> None:
     told = refusal(lambda: parse(key, text))
@@ -293,7 +293,7 @@ def _flags(name: str) -> list[str]:
     return sorted(found - STAYING)
 
 
-@examples(400)
+@examples(250)
 @given(data=st.data())
 def test_any_words_after_any_command_are_obeyed_or_refused(runner: Runner, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(QUICK))

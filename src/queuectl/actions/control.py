@@ -2,7 +2,7 @@
 
 from queuectl.actions import acts
 from queuectl.actions.acts import PAGE, Done
-from queuectl.errors import NotFound, Refused
+from queuectl.errors import NotFound, Refused, did_you_mean
 from queuectl.model.states import Move, State
 from queuectl.settings import parse, resolve, setting_key, shown
 from queuectl.store import audit, config, jobs, moves, queues, workers
@@ -104,7 +104,8 @@ def resume_queue(database: "Database", name: str, *, who: str) -> bool:
 
     def work(tx: "Tx") -> bool:
         if queues.get(tx, name) is None:
-            raise NotFound(f"no queue {name!r}", hint="list them with: queuectl queue list")
+            meant = did_you_mean(name, [queue.name for queue in queues.all_queues(tx)])
+            raise NotFound(f"no queue {name!r}{meant}", hint="list them with: queuectl queue list")
         changed = queues.set_paused(tx, name, None)
         audit.record(tx, who, "queue resume", name, int(changed))
         tx.wake()

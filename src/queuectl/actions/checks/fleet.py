@@ -1,6 +1,7 @@
 """Checks of workers, their jobs and queues: who should be at work and is not, and what is left of those gone."""
 
 from queuectl import __version__
+from queuectl.actions.liveness import can_see_tree
 from queuectl.model.finding import error, ok, warning
 from queuectl.model.states import State
 from queuectl.model.units import counted, rough_duration_text
@@ -57,7 +58,7 @@ def hung_workers(case: "Case") -> "Iterator[Finding]":
     ]
     for worker in hung[:NAMED]:
         silent = rough_duration_text(case.fleet.now - worker.beat_at)
-        if is_stopped(worker.pid):
+        if can_see_tree(worker) and is_stopped(worker.pid):
             yield warning(
                 f"{_name(worker)} is stopped (SIGSTOP) and silent for {silent}",
                 f"let it go on: kill -CONT {worker.pid}",

@@ -32,8 +32,13 @@ _SCRIPT = r"(\d+)\.(\d+)\.sh"
 def home(case: "Case") -> "Iterator[Finding]":
     """Whether the folder of this queue is there and can be written."""
     root = case.target.home.root
-    if not os.path.lexists(root):
+    try:
+        os.stat(root)
+    except FileNotFoundError:
         yield ok(f"{root} does not exist yet; the first command that needs it makes it")
+        return
+    except OSError as failed:
+        yield error(f"{root} cannot be looked at: {failed.strerror}", "set QUEUECTL_HOME to a folder you may write to")
         return
     if not os.path.isdir(root):
         yield error(f"{root} is not a folder", "move it away, or set QUEUECTL_HOME to another folder")
