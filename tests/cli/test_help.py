@@ -12,7 +12,7 @@ from queuectl.cli.main import ALIASES, COMMANDS
 from tests.program import Cli
 
 GROUPS = {
-    "worker": ["start", "stop", "restart", "list"],
+    "worker": ["start", "stop", "restart", "list", "install", "uninstall"],
     "dlq": ["list", "show", "retry", "purge"],
     "queue": ["list", "pause", "resume"],
     "config": ["list", "get", "set", "unset"],

@@ -16,6 +16,7 @@ from referencing.jsonschema import SchemaRegistry
 import queuectl.cli
 from queuectl.cli.main import COMMANDS
 from queuectl.cli.parser import Parser, make_parser
+from tests.cli.systemd import Recorder
 from tests.program import PROGRAM, Cli, wait_for
 
 SCHEMAS = Path(queuectl.cli.__file__).parent / "schemas"
@@ -44,7 +45,8 @@ def test_a_schema_file_is_a_schema_of_the_draft_it_names(path: Path) -> None:
     assert schema["$id"] == path.name
 
 
-def test_every_line_of_every_command_fits_its_schema(cli: Cli) -> None:
+def test_every_line_of_every_command_fits_its_schema(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Recorder(tmp_path, monkeypatch)
     seen: dict[str, list[str]] = {}
     for name, words in _walk(cli):
         done = cli.run(*words)
@@ -144,6 +146,9 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("worker restart --json")
     yield _line("worker stop --json")
     yield _line("worker stop --json")
+    yield _line("worker install --json --dry-run")
+    yield _line("worker install --json")
+    yield _line("worker uninstall --json")
     yield _line("worker list --all --json")
     yield _line("dlq purge --yes --json")
     yield _line("queue resume shut --json")

@@ -6,6 +6,8 @@ import time
 
 from queuectl import clock
 from queuectl.actions import control
+from queuectl.cli.install import INSTALL_EXAMPLES, UNINSTALL_EXAMPLES, add_install_arguments, run_uninstall
+from queuectl.cli.install import run_install as install_workers
 from queuectl.cli.parser import STANDS, add_verbs
 from queuectl.cli.store import is_living, open_store, target_of, who
 from queuectl.cli.text import moment, note, print_json, table
@@ -71,6 +73,8 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
                 run_restart,
             ),
             "list": ("list the living workers", "  queuectl worker list --json", run_list),
+            "install": ("run workers as a unit of your own systemd, from now on", INSTALL_EXAMPLES, run_install),
+            "uninstall": ("stop that unit and remove it", UNINSTALL_EXAMPLES, run_uninstall),
         },
         default="start",
     )
@@ -79,6 +83,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     for verb in (verbs["stop"], verbs["restart"]):
         verb.add_argument("--now", action="store_true", help="stop the running commands and hand their jobs back")
         verb.add_argument("--timeout", metavar="DURATION", help=f"wait at most so long: {DURATION_HELP}")
+    add_install_arguments(verbs)
     verbs["list"].add_argument("--all", action="store_true", help="supervisors and ended workers, too")
 
 
@@ -96,9 +101,7 @@ def _add_start_options(parser: "Parser", *, stands: bool = False) -> None:
 
 def run_start(args: "Args") -> int:
     """Start workers and, unless detached, stay with them."""
-    count = _number("--count", args.count, MAX_WORKERS)
-    slots = None if args.concurrency is None else _number("--concurrency", args.concurrency, MAX_SLOTS)
-    queues = None if args.queue is None else tuple(dict.fromkeys(check_name("queue", name) for name in args.queue))
+    count, slots, queues = _read_start_options(args)
     target = target_of(args)
     if target.sqlite_path is not None:
         target.home.make()
@@ -127,6 +130,12 @@ def run_start(args: "Args") -> int:
         print(f"{counted(count, 'worker')} running in the background (supervisor pid {words['pid']})")
         note(f"log: {target.home.worker_log}; stop them with: queuectl worker stop")
     return 0
+
+
+def run_install(args: "Args") -> int:
+    """Have systemd start such workers."""
+    count, slots, queues = _read_start_options(args)
+    return install_workers(args, count=count, slots=slots, queues=queues or ())
 
 
 def run_stop(args: "Args") -> int:
@@ -358,6 +367,14 @@ def _wait_for_return(
         time.sleep(POLL_S)
     hint = "they were told, and start over when their jobs end; see: queuectl worker list --all"
     raise WaitTimedOut("not all workers are back yet", hint=hint)
+
+
+def _read_start_options(args: "Args") -> "tuple[int, int | None, tuple[str, ...] | None]":
+    """Read how many workers, how many commands each (None: the setting), of which queues (None: all)."""
+    count = _number("--count", args.count, MAX_WORKERS)
+    slots = None if args.concurrency is None else _number("--concurrency", args.concurrency, MAX_SLOTS)
+    queues = None if args.queue is None else tuple(dict.fromkeys(check_name("queue", name) for name in args.queue))
+    return count, slots, queues
 
 
 def _number(flag: str, text: str, high: int) -> int:
