@@ -19,7 +19,7 @@ from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import OutcomeKind
 from queuectl.store import attempts, audit, config, jobs, queues
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from tests import postgres
 from tests.store.rows import add_job, add_worker, claim_one, get_job, get_runs
 
@@ -274,6 +274,35 @@ def test_numbers_of_the_file_are_not_given_out_again(db: Database, other: Databa
     bring(other, lines_of(db))
 
     assert submit(other, [JobSpec(command="true")], who="me", environ={}) == ["1002"]
+
+
+def test_a_job_added_while_an_import_is_under_way_gets_no_number_of_the_file(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On PostgreSQL alone: SQLite has one writer. Fails without the `pass_seqs` before the import's transaction."""
+    target = locate(None, {"QUEUECTL_HOME": str(tmp_path / "home"), "QUEUECTL_DATABASE_URL": postgres_url})
+    importing, adding = connect(target), connect(target)
+    add_job(importing)
+    add_job(importing)
+    lines = lines_of(importing)
+    importing.write(lambda tx: jobs.delete(tx, [1, 2]))
+    importing.dialect.script("ALTER SEQUENCE jobs_seq_seq RESTART WITH 1")
+    record = audit.record
+    added: list[str] = []
+
+    def add_meanwhile(tx: Tx, *words: object) -> None:
+        record(tx, *words)  # type: ignore[arg-type]
+        if not added:
+            added.append("under way")
+            added[:] = submit(adding, [JobSpec(command="true")], who="me", environ={})
+
+    monkeypatch.setattr(audit, "record", add_meanwhile)
+    bring(importing, lines)
+
+    assert added == ["3"]
+    assert [job.seq for job in importing.read(lambda tx: jobs.newest(tx, jobs.Filter(), 9))] == [3, 2, 1]
+    importing.close()
+    adding.close()
 
 
 def test_numbers_passed_once_are_not_taken_back(db: Database) -> None:

@@ -8,6 +8,10 @@ import pytest
 
 from queuectl.model.states import FINAL, State
 from queuectl.store import claims, jobs, moves, queues, workers
+
+
+from queuectl.model.states import State
+from queuectl.store import claims, jobs, moves, offers, queues
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.postgres import PostgresDialect
@@ -237,6 +241,39 @@ def test_what_an_act_on_a_state_is_for_is_read_from_the_index_of_that_state(crow
 
     for plan in plans_of(crowded, lambda tx: jobs.states_of(tx, wanted)):
         assert_walks_nothing(plan)
+
+
+@pytest.mark.parametrize(
+    "wanted", [jobs.Filter(), jobs.Filter(states=(State.COMPLETED,)), jobs.Filter(states=(State.DEAD, State.FAILED))]
+)
+def test_a_page_of_a_walk_over_all_jobs_goes_on_by_number_and_sorts_nothing(
+    crowded: Database, wanted: jobs.Filter
+) -> None:
+    plans = plans_of(crowded, lambda tx: jobs.page(tx, wanted, 40_000, 200))
+
+    assert_nothing_sorted(plans)
+    for plan in plans:
+        assert re.search(r"Index Scan using jobs_pkey|USING INTEGER PRIMARY KEY", plan), plan
+
+
+@pytest.mark.parametrize("state", [None, *State])
+def test_what_completion_offers_is_the_beginning_of_an_index(crowded: Database, state: State | None) -> None:
+    plans = plans_of(crowded, lambda tx: offers._first_ones(tx, [state] if state else []))
+
+    for plan in plans:
+        assert "Seq Scan" not in plan, plan
+        assert "TEMP B-TREE FOR ORDER BY" not in plan, plan
+
+
+def test_ids_and_numbers_are_offered_by_their_indexes(crowded: Database) -> None:
+    by_id = plans_of(crowded, lambda tx: offers._given_ids_from(tx, "a"))
+    by_number = plans_of(crowded, lambda tx: offers._numbered(tx, 400, 499))
+    by_tag = plans_of(crowded, lambda tx: offers.tags(tx, "", 10))
+
+    assert all("jobs_given_id" in plan for plan in by_id), by_id
+    assert all(re.search(r"jobs_pkey|INTEGER PRIMARY KEY", plan) for plan in by_number), by_number
+    assert all("jobs_tagged" in plan for plan in by_tag), by_tag
+    assert_nothing_sorted(by_tag)
 
 
 def plans_of(db: Database, work: Callable[[Tx], object]) -> list[str]:

@@ -4,6 +4,9 @@ A header comes first, then queues, settings, and each job followed by its runs; 
 that a file that was cut off is not taken for a whole one.
 """
 
+import base64
+import datetime
+import json
 import re
 
 from queuectl.errors import BadInput, UnknownName
@@ -30,6 +33,8 @@ MAX_NUMBER = 10**15
 MAX_COUNT = 2**31 - 1
 MAX_BYTES = 2**62
 MAX_TEXT = 1 << 20
+_EPOCH = datetime.datetime.fromtimestamp(0, datetime.UTC)
+_MS = datetime.timedelta(milliseconds=1)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 
@@ -90,8 +95,6 @@ def setting_shape(key: str, value: str) -> "Shape":
 
 def job_line_shape(job: Job) -> "Shape":
     """Return the line of a job: everything its row holds."""
-    import json
-
     return {
         "type": "job",
         "number": job.seq,
@@ -263,8 +266,6 @@ class Reader:
 
 
 def _object(text: str) -> "Shape":
-    import json
-
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
@@ -331,8 +332,6 @@ def _bytes_shape(data: bytes) -> "str | dict[str, str]":
     try:
         return data.decode()
     except UnicodeDecodeError:
-        import base64
-
         return {"base64": base64.b64encode(data).decode()}
 
 
@@ -375,15 +374,13 @@ def _has_surrogates(text: str) -> bool:
 
 
 def _time(name: str, value: object) -> int:
-    import datetime
-
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         raise _wrong(name, value, "a time such as 2026-12-01T09:00:00.000Z")
     try:
         when = datetime.datetime.fromisoformat(value)
     except ValueError:
         raise _wrong(name, value, "a time that exists") from None
-    ms = (when - datetime.datetime.fromtimestamp(0, datetime.UTC)) // datetime.timedelta(milliseconds=1)
+    ms = (when - _EPOCH) // _MS
     if ms < 0:
         raise BadInput(f"{name} {value} is before 1970")
     return ms
@@ -408,8 +405,6 @@ def _bytes(name: str, value: object) -> bytes:
     coded = value.get("base64") if isinstance(value, dict) and len(value) == 1 else None
     if not isinstance(coded, str):
         raise _wrong(name, value, 'text or {"base64": "..."}')
-    import base64
-
     try:
         return base64.b64decode(coded, validate=True)
     except ValueError as error:
@@ -425,8 +420,6 @@ def _as_json(check: "Check") -> "Check":
     """Check, then write as the store keeps it: JSON as text, and nothing for nothing."""
 
     def checked(name: str, value: object) -> str | None:
-        import json
-
         found = check(name, value)
         return json.dumps(found, ensure_ascii=False) if found else None
 
