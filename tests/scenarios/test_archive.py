@@ -32,12 +32,12 @@ def fingerprint(target: Target) -> tuple[object, ...]:
 def test_a_backup_while_workers_drain_has_every_job_acknowledged_before_it_began(
     cli: Cli, tmp_path: Path, sqlite_home: Path
 ) -> None:
-    ids = cli.ok("enqueue", "--from", "-", stdin="echo done >>ran\n" * 3000).split()
+    ids = cli.ok("enqueue", "--from", "-", stdin="echo done >>ran\n" * 1000).split()
     supervisor = cli.start("worker", "start", "-n", "2")
     wait_for(lambda: (tmp_path / "ran").exists() or None, "the first job to run")
 
     copies = []
-    for number in range(4):
+    for number in range(2):
         cli.enqueue("true")
         cli.ok("backup", f"{number}.db")
         copies.append(tmp_path / f"{number}.db")

@@ -158,8 +158,12 @@ class SqliteDialect(Dialect):
             raise StoreUnreachable(f"{self.path} cannot use write-ahead logging (mode {mode})", hint="use a local disk")
 
     def use_incremental_vacuum(self) -> None:
-        """Let a file that holds nothing yet give space back bit by bit; only before its first page is written."""
-        self._cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        """Let a file that holds nothing yet give space back bit by bit; only before its first page is written.
+
+        Not where space is tight: what it writes beside makes the log grow faster than such a disk can take.
+        """
+        if not _is_tight(self.path):
+            self._cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
 
     def shrink(self, pages: int) -> bool:
         """Give free pages back from the end of the file, when they are many; True means there are more."""
@@ -180,6 +184,7 @@ class SqliteDialect(Dialect):
 
     def rewrite(self) -> tuple[int, int]:
         """Write the file anew, from now on one that gives space back bit by bit."""
+        self.checkpoint(restart=False)  # else the file may be far smaller than what is in it
         before = os.path.getsize(self.path)
         try:
             self._cursor.execute("PRAGMA auto_vacuum = INCREMENTAL; VACUUM").fetchall()
@@ -447,8 +452,12 @@ def _copy_pages(source: apsw.Connection, path: str) -> None:
 
 
 def _autocheckpoint_pages(path: str) -> int:
+    return TIGHT_AUTOCHECKPOINT_PAGES if _is_tight(path) else AUTOCHECKPOINT_PAGES
+
+
+def _is_tight(path: str) -> bool:
     disk = os.statvfs(os.path.dirname(path) or ".")
-    return AUTOCHECKPOINT_PAGES if disk.f_bavail * disk.f_frsize >= TIGHT_BYTES else TIGHT_AUTOCHECKPOINT_PAGES
+    return disk.f_bavail * disk.f_frsize < TIGHT_BYTES
 
 
 def _permission_hint(path: str) -> str:
