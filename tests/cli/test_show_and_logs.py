@@ -164,6 +164,7 @@ def test_show_says_in_one_line_what_ended_a_job(cli: Cli) -> None:
     cli.ok("enqueue", "--from", "-", stdin="""\
 {"id": "exit", "command": "exit 3", "max_retries": 1, "backoff_base": 0}
 {"id": "killed", "command": "kill -9 $$", "max_retries": 0}
+{"id": "missing", "command": "no-such-command-of-this-name", "max_retries": 0}
 {"id": "slow", "command": "sleep 60", "timeout": 0.1, "max_retries": 0}
 {"id": "nowhere", "command": "true", "cwd": "/no/such/folder", "max_retries": 0}
 {"id": "unwanted", "command": "true", "delay": "1h"}
@@ -172,7 +173,7 @@ def test_show_says_in_one_line_what_ended_a_job(cli: Cli) -> None:
 """)  # fmt: skip
     cli.ok("cancel", "unwanted")
     cli.ok("worker", "start", "-d", "-j", "4")
-    for name in ("exit", "killed", "slow", "nowhere"):
+    for name in ("exit", "killed", "missing", "slow", "nowhere"):
         cli.wait_for_state(name, "dead")
     cli.wait_for_state("again", "failed")
     cli.wait_for_state("fine", "completed")
@@ -185,6 +186,7 @@ def test_show_says_in_one_line_what_ended_a_job(cli: Cli) -> None:
     assert causes == {
         "exit": "exit code 3; 2 runs used, none left",
         "killed": "killed by SIGKILL (signal 9); 1 run used, none left",
+        "missing": "exit code 127 (as a shell says: no such command); 1 run used, none left",
         "slow": "timed out after 0.1 s; 1 run used, none left",
         "unwanted": "cancelled before it ran",
         "again": "exit code 4; 3 runs left",

@@ -260,8 +260,8 @@ def _still_there(locked: "dict[int, Job]", seq: int, job_id: str) -> "Job":
     return locked[seq]
 
 
-def _counted(found: "Iterable[State]") -> "dict[State, int]":
-    counts: dict[State, int] = {}
+def _counted(found: "Iterable[str]") -> "dict[State, int]":
+    counts: dict[str, int] = {}
     for state in found:
         counts[state] = counts.get(state, 0) + 1
-    return counts
+    return {State(state): number for state, number in counts.items()}

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
 
+_SHELL_SAYS = {126: "as a shell says: cannot be executed", 127: "as a shell says: no such command"}
+
 
 class Wait(Value):
     """What a job waits for, and what would end that: a command to type, where there is one."""
@@ -72,6 +74,8 @@ def _ended_by(job: "Job", run: "Attempt") -> str | None:
         return f"its worker died {job.losses} times while running it"
     if run.outcome is OutcomeKind.NOT_STARTED:
         return f"it could not be started: {run.error}"
+    if run.outcome is OutcomeKind.EXITED and run.exit_code in _SHELL_SAYS:
+        return f"{run.error} ({_SHELL_SAYS[run.exit_code]})"
     if run.outcome is OutcomeKind.KILLED:
         return f"{run.error} (signal {run.signal})"
     return job.error or run.error

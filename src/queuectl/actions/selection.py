@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queuectl.model.states import State
     from queuectl.store.database import Tx
 
 EVERYTHING = jobs.Filter()
@@ -42,17 +41,24 @@ def numbers(tx: "Tx", selection: Selection) -> list[int]:
     return [seq for seq, _ in states(tx, selection)]
 
 
-def states(tx: "Tx", selection: Selection) -> "list[tuple[int, State]]":
+def states(tx: "Tx", selection: Selection) -> "list[tuple[int, str]]":
     """Return the numbers of the jobs that are meant with the state each is in, oldest first: one consistent set."""
-    if not selection.names:
-        return jobs.states_of(tx, selection.wanted)
-    found: dict[int, State] = {}
+    found = [jobs.states_of(tx, part) for part in filters(tx, selection)]
+    return found[0] if len(found) == 1 else [row for rows in found for row in rows]
+
+
+def filters(tx: "Tx", selection: Selection) -> list[jobs.Filter]:
+    """Return filters that together find the jobs that are meant, each once, the oldest first."""
     wanted = selection.wanted
-    for low, high in _spans(tx, selection.names):
-        first = low if wanted.first is None else max(low, wanted.first)
-        last = high if wanted.last is None else min(high, wanted.last)
-        found.update(jobs.states_of(tx, wanted.replace(first=first, last=last)))
-    return sorted(found.items())
+    if not selection.names:
+        return [wanted]
+    return [
+        wanted.replace(
+            first=low if wanted.first is None else max(low, wanted.first),
+            last=high if wanted.last is None else min(high, wanted.last),
+        )
+        for low, high in _spans(tx, selection.names)
+    ]
 
 
 def seq_of(tx: "Tx", name: str) -> int:

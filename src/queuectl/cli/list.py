@@ -1,6 +1,6 @@
 """List jobs, newest first."""
 
-from queuectl.actions.selection import numbers, seq_of
+from queuectl.actions.selection import filters, numbers, seq_of
 from queuectl.cli.columns import COLUMNS, DEFAULT_COLUMNS, RIGHT
 from queuectl.cli.selection import add_filter, add_names, add_state, read_filter, read_selection, read_states
 from queuectl.cli.store import open_store
@@ -68,7 +68,7 @@ def run(args: "Args") -> int:
             chosen = chosen.replace(wanted=chosen.wanted.replace(last=seq_of(tx, args.before) - 1))
         found, total = _first(tx, chosen, order, limit, is_reversed=args.reverse)
         if total is None and not is_for_programs:
-            total = jobs.count_matching(tx, chosen.wanted)
+            total = jobs.count_matching(tx, filters(tx, chosen)[0])
         return found, total, tx.now
 
     found, total, now = open_store(args).read(look)
@@ -110,8 +110,9 @@ def _first(
     tx: "Tx", selection: "Selection", order: Order, limit: int, *, is_reversed: bool
 ) -> "tuple[list[Job], int | None]":
     """Return the first jobs of an order, and how many there are; None where more are left and nobody has counted."""
-    if not selection.names:
-        found = jobs.ordered(tx, selection.wanted, order, limit + 1, is_reversed=is_reversed)
+    parts = filters(tx, selection)
+    if len(parts) == 1:
+        found = jobs.ordered(tx, parts[0], order, limit + 1, is_reversed=is_reversed)
         return found[:limit], None if len(found) > limit else len(found)
     seqs = numbers(tx, selection)
     if order is Order.ADDED:
