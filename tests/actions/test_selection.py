@@ -25,6 +25,7 @@ def chosen(db: Database, *names: str, wanted: Filter | None = None) -> list[int]
         (("5-900",), [5, 6]),
         (("4-6", "1", "2-5", "named"), [1, 2, 3, 4, 5, 6]),
         (("0-1", "last"), [1, 6]),
+        (("5-" + "9" * 30,), [5, 6]),
     ],
 )
 def test_names_and_ranges_mean_each_job_once(db: Database, names: tuple[str, ...], wanted: list[int]) -> None:
@@ -34,7 +35,7 @@ def test_names_and_ranges_mean_each_job_once(db: Database, names: tuple[str, ...
     assert chosen(db, *names) == wanted
 
 
-@pytest.mark.parametrize("names", [("7-9",), ("1", "99-100"), ("nope",), ("7",)])
+@pytest.mark.parametrize("names", [("7-9",), ("1", "99-100"), ("nope",), ("7",), ("9" * 30 + "-" + "9" * 31,)])
 def test_a_name_or_range_that_no_job_has_is_not_found(db: Database, names: tuple[str, ...]) -> None:
     for _ in range(6):
         add_job(db)

@@ -35,7 +35,10 @@ def test_a_list_that_was_cut_says_so_also_to_programs(local: Cli) -> None:
     local.ok("enqueue", "--from", "-", stdin="true\n" * 3)
 
     for form in ("-q", "--json"):
-        assert "the newest 2 are shown" in local.run("list", "--limit", "2", form).stderr
+        assert (
+            "only 2 jobs shown, the newest; see more with --limit 20, or older ones with: --before 2"
+            in local.run("list", "--limit", "2", form).stderr
+        )
 
 
 @pytest.mark.parametrize(

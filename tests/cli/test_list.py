@@ -205,16 +205,6 @@ def test_columns_of_a_job_that_ran_say_how_it_went(local: Cli) -> None:
     assert re.match(r" +3  exit code 3 +1/0 +0 +1 +0\.\d\ds  \d{4}-", row)
 
 
-def test_programs_are_told_that_more_is_left_without_a_count(local: Cli) -> None:
-    local.ok("enqueue", "--from", "-", stdin="true\n" * 3)
-
-    for flag in ("-q", "--json"):
-        done = local.run("list", "--limit", "2", flag)
-        assert (
-            done.stderr == "only 2 jobs shown, the newest; see more with --limit 20, or older ones with: --before 2\n"
-        )
-
-
 def test_times_are_relative_on_a_terminal(local: Cli) -> None:
     local.enqueue("true")
 

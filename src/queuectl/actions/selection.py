@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
 EVERYTHING = jobs.Filter()
+MAX_NUMBER = 10**18
+"""Beyond what a job will ever have, and within what a column can hold."""
 
 
 class Selection(Value):
@@ -30,7 +32,7 @@ def span_of(name: str) -> tuple[int, int] | None:
     low, dash, high = name.partition("-")
     if not dash or not all(part.isascii() and part.isdigit() for part in (low, high)):
         return None
-    first, last = (int(part[:19]) for part in (low, high))
+    first, last = (min(int(part), MAX_NUMBER) for part in (low[:4000], high[:4000]))
     if first > last:
         raise BadInput(f"range {name} ends before it begins", hint=f"write {high}-{low}")
     return first, last
