@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuectl.model.states import FINAL, State
-from queuectl.store import claims, jobs, moves, queues, workers
-
-
-from queuectl.model.states import State
-from queuectl.store import claims, jobs, moves, offers, queues
+from queuectl.store import claims, jobs, moves, offers, queues, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.postgres import PostgresDialect
