@@ -222,3 +222,93 @@ def test_acts_are_on_record(queue: Queue) -> None:
     acts = queue._database.read(lambda tx: audit.newest(tx, 10))
 
     assert [act.action for act in acts] == ["cancel", "enqueue"]
+
+
+def test_output_is_read_whole_by_run_and_by_stream(queue: Queue, cli: Cli) -> None:
+    shaky = queue.enqueue('echo "run $QUEUECTL_RUN"; test "$QUEUECTL_RUN" = 2', backoff_base=0.05)
+    split = queue.enqueue("echo out; printf '\\377' >&2", split_output=True)
+    unrun = queue.enqueue("true", delay="1h")
+    cli.drain()
+
+    assert shaky.output() == "run 2\n"
+    assert shaky.output(run=1) == "run 1\n"
+    assert (split.output(stream="stdout"), split.output_bytes(stream="stderr")) == ("out\n", b"\xff")
+    assert unrun.output() == ""
+    with pytest.raises(NotFound, match="has no run 9"):
+        shaky.output(run=9)
+    with pytest.raises(BadInput, match="unknown stream 'sdtout'"):
+        split.output(stream="sdtout")
+
+
+def test_output_is_followed_until_the_job_ends(queue: Queue, cli: Cli) -> None:
+    cli.ok("worker", "start", "-d")
+    job = queue.enqueue('echo "run $QUEUECTL_RUN"; test "$QUEUECTL_RUN" = 2', backoff_base=0.05)
+
+    assert b"".join(job.follow()) == b"run 1\nrun 2\n"
+
+
+def test_a_dead_job_is_edited_and_retried(queue: Queue, cli: Cli) -> None:
+    job = queue.enqueue("false", max_retries=0, tags=["a"])
+    cli.drain()
+
+    job.edit(command="true", priority=7, tags=["b"], untags=["a"], timeout=timedelta(seconds=90)).retry()
+    cli.drain()
+
+    assert (job.state, job.command, job.priority, job.refresh().tags) == (State.COMPLETED, "true", 7, ["b"])
+    with pytest.raises(BadInput, match="nothing to change"):
+        job.edit()
+
+
+def test_a_job_is_held_and_released(queue: Queue) -> None:
+    job = queue.enqueue("true", hold=True)
+
+    assert job.state is State.BLOCKED
+    assert job.release().state is State.PENDING
+    assert job.hold().state is State.BLOCKED
+
+
+def test_many_jobs_are_changed_by_name_by_range_and_by_choice(queue: Queue) -> None:
+    queue.enqueue_many([{"command": f"echo {n}", "tags": ["x"] if n > 3 else []} for n in range(1, 7)])
+
+    assert queue.hold("1-2") == 2
+    assert queue.release(1, 2) == 2
+    assert queue.cancel(tags=["x"]) == 3
+    assert queue.retry(states=["cancelled"], command="echo 4") == 1
+    assert queue.delete("last", 1) == 2
+    with pytest.raises(Refused):
+        queue.cancel(2, 5)
+    with pytest.raises(BadInput, match="which jobs"):
+        queue.delete()
+    assert queue.counts()[State.PENDING] == 3
+
+
+def test_the_store_is_pruned_backed_up_and_restored(queue: Queue, tmp_path: Path) -> None:
+    queue.enqueue("true").cancel()
+    queue.enqueue("true")
+    queue.set("retention_cancelled", "1ms")
+
+    assert queue.backup(tmp_path / "copy.db") == 2
+    assert queue.prune(dry_run=True) == 1
+    assert queue.prune() == 1
+    assert queue.restore(tmp_path / "copy.db") == 2
+
+    assert queue.count() == 2
+
+
+def test_jobs_move_to_another_store(queue: Queue, tmp_path: Path) -> None:
+    queue.enqueue_many(["true", "echo \u00fc"])
+    with open(tmp_path / "jobs.jsonl", "w") as file:
+        assert queue.export(file) == 2
+
+    with Queue(home=tmp_path / "other") as other, open(tmp_path / "jobs.jsonl") as file:
+        assert other.import_(file) == 2
+
+        assert [job.command for job in other.jobs()] == ["echo \u00fc", "true"]
+
+
+def test_doctor_and_audit_answer(queue: Queue) -> None:
+    queue.enqueue("true")
+
+    assert {"level", "what", "mend"} <= set(queue.doctor()[0].FIELDS)
+    assert [(act.action, act.count) for act in queue.audit(1)] == [("enqueue", 1)]
+    assert queue.audit(action="cancel") == []

@@ -40,6 +40,27 @@ if TYPE_CHECKING:
         env: Mapping[str, str]
         tags: Sequence[str]
         split_output: bool
+        hold: bool
+
+    class EditOptions(TypedDict, total=False):
+        """What can be different about a job that exists."""
+
+        command: str
+        argv: Sequence[str]
+        queue: str
+        priority: int
+        delay: Duration
+        run_at: Time
+        max_retries: int
+        timeout: Duration
+        backoff_strategy: str
+        backoff_base: float
+        backoff_jitter: float
+        max_backoff_seconds: Duration
+        job_retry_delay: Duration
+        cwd: str | os.PathLike[str]
+        env: Mapping[str, str]
+        tags: Sequence[str]
 
     class Choice(TypedDict, total=False):
         """Which jobs are meant; every part that is given must hold."""
@@ -67,8 +88,13 @@ def spec_of_any(job: "Command | Mapping[str, object]", now: int) -> JobSpec:
 
 def spec_of_fields(fields: "Mapping[str, object]", now: int) -> JobSpec:
     """Check a job given as the fields of a JSON job, with Python's own types where it has them."""
-    plain = {name: _plain(value) for name, value in fields.items()}
+    plain = plain_fields(fields)
     return spec_from_fields(plain, now, JobSpec(cwd=None if "cwd" in plain else os.getcwd()))
+
+
+def plain_fields(fields: "Mapping[str, object]") -> dict[str, object]:
+    """Return the fields of a job as JSON would hold them."""
+    return {name: _plain(value) for name, value in fields.items()}
 
 
 def filter_of(choice: "Choice") -> Filter:

@@ -1,18 +1,25 @@
 """Job: one job of a queue as Python sees it, and its runs."""
 
 from queuectl.actions import control
-from queuectl.api.fields import time_of, time_or_none
+from queuectl.actions.edit import edit
+from queuectl.api.fields import plain_fields, time_of, time_or_none
 from queuectl.api.session import ended_of
-from queuectl.errors import JobFailed
+from queuectl.clock import wall_ms
+from queuectl.errors import JobFailed, NotFound, UnknownName
+from queuectl.model.edit import edit_from_fields
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
+from queuectl.runtime.follow import STDERR, STDOUT, follow, output_of
 from queuectl.runtime.wait import wait_for_all
 from queuectl.store import attempts, jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
+    from typing import Unpack
 
+    from queuectl.api.fields import EditOptions
     from queuectl.api.session import Session
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job as Row
@@ -167,12 +174,65 @@ class Job:
         control.retry(self._session.database, [str(self.number)], who=self._session.who)
         return self.refresh()
 
+    def hold(self) -> "Job":
+        """Keep it from running until it is released."""
+        control.hold(self._session.database, [str(self.number)], who=self._session.who)
+        return self.refresh()
+
+    def release(self) -> "Job":
+        """Let it run again when its time has come."""
+        control.release(self._session.database, [str(self.number)], who=self._session.who)
+        return self.refresh()
+
+    def edit(self, *, untags: "Sequence[str]" = (), **options: "Unpack[EditOptions]") -> "Job":
+        """Change what is named; tags and variables are added to those it has. What has ended changes for its retry."""
+        change = edit_from_fields(plain_fields(options), wall_ms(), untags=untags)
+        edit(self._session.database, [str(self.number)], change, who=self._session.who)
+        return self.refresh()
+
+    def output(self, *, run: int | None = None, stream: str | None = None) -> str:
+        """Return what its newest run, or the one of this number, has printed so far.
+
+        `stream` picks stdout or stderr of a job with `split_output`. What is not UTF-8 is replaced; `output_bytes`
+        has it as it is.
+        """
+        return self.output_bytes(run=run, stream=stream).decode(errors="replace")
+
+    def output_bytes(self, *, run: int | None = None, stream: str | None = None) -> bytes:
+        """Return the same byte by byte."""
+        session = self._session
+
+        def look(tx: "Tx") -> "tuple[Row | None, list[Attempt]]":
+            row = jobs.get(tx, self.number)
+            return row, [] if row is None else attempts.runs_of(tx, row)
+
+        row, runs = session.database.read(look)
+        chosen = [each for each in runs if run in (None, each.run)]
+        if run is not None and not chosen:
+            raise NotFound(f"job {self.id} has no run {run}")
+        if row is None or not chosen:
+            return b""
+        chunks = output_of(session.target, session.database, row, chosen[-1], streams=_streams(stream))
+        return b"".join(chunk.data for chunk in chunks)
+
+    def follow(self) -> "Iterator[bytes]":
+        """Yield what it prints as it comes, from its first run until it has ended."""
+        session = self._session
+        for chunk in follow(session.target, session.database, self.number):
+            yield chunk.data
+
     def delete(self) -> None:
         """Remove it and its history; a running one is refused."""
         control.delete(self._session.database, [str(self.number)], who=self._session.who)
 
     def _now(self) -> "Row":
         return self._row if self._row.state in FINAL else self.refresh()._row
+
+
+def _streams(name: str | None) -> frozenset[str] | None:
+    if name not in (None, STDOUT, STDERR):
+        raise UnknownName.among("stream", str(name), [STDOUT, STDERR])
+    return None if name is None else frozenset({name})
 
 
 def _run(attempt: "Attempt") -> Run:

@@ -1,33 +1,45 @@
 """Queue: the way into a store from Python."""
 
+import json
 from contextlib import nullcontext
 from functools import partial
 
-from queuectl.actions import control
+from queuectl.actions import acts, archive, control, doctor, transfer, upkeep
 from queuectl.actions.connect import settings_of
 from queuectl.actions.liveness import serving
+from queuectl.actions.selection import Selection
 from queuectl.actions.submit import submit
 from queuectl.api.fields import filter_of, spec_of, spec_of_any
 from queuectl.api.job import Job
 from queuectl.api.session import Session, ended_of
 from queuectl.clock import wall_ms
+from queuectl.errors import BadInput
 from queuectl.model.spec import check_name
 from queuectl.model.states import State
 from queuectl.runtime.errand import Errand
 from queuectl.runtime.wait import wait_for_all, wait_for_any
-from queuectl.store import jobs
+from queuectl.store import audit, jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Self, Unpack
+    from typing import Protocol, Self, Unpack
 
     from queuectl.api.fields import Choice, Command, JobOptions
+    from queuectl.model.finding import Finding
     from queuectl.model.job import Job as Row
     from queuectl.model.job import JobSpec
-    from queuectl.store.database import Tx
+    from queuectl.store.audit import Act
+    from queuectl.store.database import Database, Tx
     from queuectl.store.jobs import Filter
+
+    class TextFile(Protocol):
+        """A file open for writing."""
+
+        def write(self, text: str, /) -> object:
+            """Write some."""
+
 
 PAGE = 500
 
@@ -40,8 +52,11 @@ class Queue:
 
     def __init__(self, url: str | None = None, *, home: "str | os.PathLike[str] | None" = None) -> None:
         self._session = Session(url, home)
-        self._database = self._session.database
         self._who = self._session.who
+
+    @property
+    def _database(self) -> "Database":
+        return self._session.database
 
     def __enter__(self) -> "Self":
         return self
@@ -107,6 +122,30 @@ class Queue:
         seqs = self._numbers(waited)
         return self._handles(ended_of(wait_for_any(self._session.target, self._database, seqs, timeout_s=timeout)))
 
+    def cancel(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
+        """Cancel jobs and return how many: by id, number, `last` or range (`"3-9"`), or all that match.
+
+        As for the other verbs for many: jobs named one by one are all changed or none; of a range or a choice, those to
+        which it does not apply are passed by.
+        """
+        return self._act(acts.CANCEL, names, choice)
+
+    def retry(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
+        """Run jobs again now, and return how many."""
+        return self._act(acts.RETRY, names, choice)
+
+    def hold(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
+        """Keep jobs from running, and return how many."""
+        return self._act(acts.HOLD, names, choice)
+
+    def release(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
+        """Let held jobs run again, and return how many."""
+        return self._act(acts.RELEASE, names, choice)
+
+    def delete(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
+        """Remove jobs and their history, and return how many."""
+        return self._act(acts.DELETE, names, choice)
+
     def pause(self, queue: str) -> None:
         """Hand out no more jobs of a queue; running ones go on."""
         control.pause_queue(self._database, check_name("queue", queue), who=self._who)
@@ -123,6 +162,55 @@ class Queue:
     def set(self, key: str, value: "float | str") -> None:
         """Store a setting."""
         control.set_setting(self._database, key, str(value), who=self._who)
+
+    def audit(self, limit: int = 50, *, who: str | None = None, action: str | None = None) -> "list[Act]":
+        """Return who did what, newest first; times are milliseconds since 1970."""
+        return self._database.read(lambda tx: audit.newest(tx, limit, who=who, action=action))
+
+    def prune(self, *, dry_run: bool = False) -> int:
+        """Remove the jobs that were kept long enough by the retention settings, and return how many (would) go."""
+        rules = upkeep.retention(self._database.read(lambda tx: settings_of(tx, self._session.environ)))
+        if dry_run:
+            return upkeep.count_expired(self._database, rules).jobs
+        return upkeep.prune(self._database, rules, who=self._who).jobs
+
+    def backup(self, file: "str | os.PathLike[str]", *, force: bool = False) -> int:
+        """Copy the store into a file while workers run, and return how many jobs are in it."""
+        return archive.backup(self._session.target, str(file), who=self._who, force=force).jobs
+
+    def restore(self, file: "str | os.PathLike[str]") -> int:
+        """Put a backup in the place of the store and return how many jobs it has; refused while others use it."""
+        self.close()
+        try:
+            restored = archive.restore(
+                self._session.target, str(file), who=self._who, confirm=lambda _gone, _come: None
+            )
+        finally:
+            self._session.reopen()
+        return restored.jobs
+
+    def export(self, file: "TextFile", **choice: "Unpack[Choice]") -> int:
+        """Write everything, or the jobs that match, as lines of JSON, and return how many jobs."""
+        wanted = filter_of(choice) if choice else None
+        end = transfer.export(self._database, wanted, lambda line: file.write(json.dumps(line) + "\n"))
+        return end.jobs
+
+    def import_(self, lines: "Iterable[str]", *, renumber: bool = False, skip_existing: bool = False) -> int:
+        """Add what `export` wrote, all or nothing, from an open file or other lines; return how many jobs came."""
+        rules = transfer.Rules(renumber=renumber, skip_existing=skip_existing)
+        return transfer.import_lines(self._database, (line.encode() for line in lines), rules=rules, who=self._who).jobs
+
+    def doctor(self, *, deep: bool = False) -> "list[Finding]":
+        """Look for what is wrong with the store and this host; each finding has `check`, `level`, `what` and `mend`."""
+        return doctor.examine(self._session.target, self._session.environ, is_deep=deep)
+
+    def _act(self, act: "acts.Act", names: "Sequence[str | int]", choice: "Choice") -> int:
+        selection = Selection(names=tuple(map(str, names)), wanted=filter_of(choice))
+        if selection.is_by_name:
+            return len(acts.act_on_each(self._database, selection.names, act, who=self._who))
+        if selection == Selection():
+            raise BadInput("which jobs?", hint="name them, or say what to look for; all: states=list(State)")
+        return acts.act_on_many(self._database, acts.choose(self._database, act, selection), who=self._who).count
 
     def _submit(self, specs: "list[JobSpec]") -> list[Job]:
         ids = submit(self._database, specs, who=self._who, environ=self._session.environ)

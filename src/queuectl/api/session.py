@@ -2,7 +2,7 @@
 
 import os
 
-from queuectl.actions.connect import HOME_VARIABLE, connect, locate
+from queuectl.actions.connect import HOME_VARIABLE, URL_VARIABLE, connect, locate
 from queuectl.errors import NotFound, WaitTimedOut
 from queuectl.model.units import counted
 from queuectl.store import jobs
@@ -21,9 +21,14 @@ class Session:
         self.environ = dict(os.environ)
         if home is not None:
             self.environ[HOME_VARIABLE] = os.fspath(home)
+            self.environ.pop(URL_VARIABLE, None)  # who names a home means what is kept in it
         self.target = locate(url, self.environ)
         self.database = connect(self.target)
         self.who = user_at_host()
+
+    def reopen(self) -> None:
+        """Open the store anew after it was closed."""
+        self.database = connect(self.target)
 
     def find(self, job_id: str) -> "Row":
         """Return a job by what people call it, or raise."""
