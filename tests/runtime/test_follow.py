@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from queuectl.actions.connect import connect
+from queuectl.actions.connect import Target, connect
 from queuectl.actions.settle import Holder, settle_and_claim
 from queuectl.errors import NotFound, Refused
 from queuectl.model.attempt import Attempt, Report
@@ -35,14 +35,6 @@ def worker(cli: Cli) -> Cli:
     """The program, with a worker that runs four commands at once."""
     cli.ok("worker", "start", "-d", "-j", "4")
     return cli
-
-
-@pytest.fixture
-def db(cli: Cli) -> Iterator[Database]:
-    """A connection of the follower's own."""
-    database = connect(cli.target)
-    yield database
-    database.close()
 
 
 def go(cli: Cli) -> None:
@@ -289,12 +281,12 @@ def test_a_stream_of_a_job_that_keeps_both_together_is_refused(cli: Cli, db: Dat
 
 
 @on_postgres
-def test_a_run_on_another_host_is_told_of_and_its_end_is_shown_when_it_ends(cli: Cli, db: Database) -> None:
+def test_a_run_on_another_host_is_told_of_and_its_end_is_shown_when_it_ends(target: Target, db: Database) -> None:
     job = add_job(db)
     add_worker(db, "w1", host="far")
     claim = claim_one(db, "w1")
     said: list[object] = []
-    other = connect(cli.target)
+    other = connect(target)
 
     def end(attempt: Attempt) -> None:
         said.append(attempt.host)
@@ -302,7 +294,7 @@ def test_a_run_on_another_host_is_told_of_and_its_end_is_shown_when_it_ends(cli:
         settle_and_claim(other, Holder(worker_id="w1", host="far"), [(claim, report)], 0, {})
 
     seen = text_of(
-        chunks_of(cli, db, job.id, on_elsewhere=end, on_cut=lambda attempt, stream: said.append((attempt.run, stream)))
+        follow(target, db, job.seq, on_elsewhere=end, on_cut=lambda attempt, stream: said.append((attempt.run, stream)))
     )
     other.close()
 
@@ -349,7 +341,7 @@ def test_output_of_a_command_that_never_rests_has_an_end(worker: Cli, db: Databa
     assert sum(len(chunk.data) for chunk in output_of(worker.target, db, job, run)) > 0
 
 
-def test_a_run_is_picked_by_its_number_or_the_newest_with_an_attempt_number(cli: Cli, db: Database) -> None:
+def test_a_run_is_picked_by_its_number_or_the_newest_with_an_attempt_number(db: Database) -> None:
     job = add_job(db)
     add_worker(db, "w1")
     for outcome in (Outcome.handed_back(), Outcome.exited(1)):
