@@ -76,6 +76,12 @@ def test_a_range_passes_by_what_the_act_does_not_apply_to_and_counts_it(each: Cl
     assert states(each) == {"a": "cancelled", "b": "cancelled", "c": "dead", "d": "cancelled"}
 
 
+def test_options_may_stand_between_ids(filled: Cli) -> None:
+    assert filled.ok("list", "a", "--tag", "t", "b", "-q").split() == ["b", "a"]
+    assert filled.ok("edit", "a", "--priority", "5", "b", "--tag", "x", "d").count("priority 0 -> 5") == 3
+    assert filled.run("cancel", "a", "--tga", "t", "b").returncode == 2
+
+
 def test_ranges_ids_and_the_newest_stand_together(each: Cli) -> None:
     assert each.ok("hold", "1-2", "last") == "3 held\n"
 

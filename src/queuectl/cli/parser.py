@@ -63,7 +63,12 @@ def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Map
     args = Args(words=words, has_words=has_words)
     if has_words and not parser.takes_words:
         raise BadInput("nothing may follow '--' here", hint=f"see: queuectl {name} --help")
-    return parser.parse_args(head, args)
+    _, rest = parser.parse_known_args(head, args)
+    if "ids" in args and not any(word.startswith("-") for word in rest):
+        args.ids += rest  # argparse takes ids up to the first option only: cancel 1 --yes 2
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return args
 
 
 def make_parser(name: str, module: "ModuleType", defaults: "Mapping[str, object]") -> Parser:
