@@ -1,11 +1,14 @@
 """Edit: what may change of a job in which state, what else follows from it, and who is woken."""
 
+import json
 from collections.abc import Mapping
 
 import pytest
 
 from queuectl.actions import control
-from queuectl.actions.edit import edit
+from queuectl.actions.acts import act_on_many, choose
+from queuectl.actions.edit import edit, edit_act
+from queuectl.actions.selection import Selection
 from queuectl.errors import BadInput, Refused, UnknownName
 from queuectl.model.edit import EDITABLE, Edit, edit_from_fields
 from queuectl.model.job import Job
@@ -213,6 +216,16 @@ def test_too_many_tags_are_refused(db: Database) -> None:
 
     with pytest.raises(BadInput, match="33 tags; the limit is 32"):
         edit(db, [job.id], change(tags=[f"t{number}" for number in range(32)]), who="me")
+
+
+def test_of_many_a_job_that_would_have_too_many_tags_is_passed_by(db: Database) -> None:
+    full = add_job(db, tags=json.dumps([f"t{number}" for number in range(32)]))
+    fine = add_job(db)
+
+    tally = act_on_many(db, choose(db, edit_act(change(tags=["more"])), Selection(names=("1-9",))), who="me")
+
+    assert (tally.count, tally.passed) == (1, {State.PENDING: 1})
+    assert (get_job(db, full.seq), get_job(db, fine.seq).tag_list) == (full, ["more"])
 
 
 @pytest.mark.parametrize(

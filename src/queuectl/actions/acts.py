@@ -2,7 +2,7 @@
 
 from queuectl.actions import selection
 from queuectl.actions.liveness import pulse
-from queuectl.errors import NotFound, Refused
+from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
 from queuectl.model.value import Value
 from queuectl.store import audit, jobs, moves, workers
@@ -147,7 +147,7 @@ def act_on_many(database: "Database", chosen: Chosen, *, who: str) -> Tally:
                         chosen.act.on_one(tx, job)
                         done += 1
                         continue
-                except Refused:
+                except (Refused, BadInput):
                     pass
                 left.append(job.state)
             which = f"{page[0]} to {page[-1]}: {described(chosen.selection)}{chosen.act.detail}"
