@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
 DIGEST_LINES = 20
+NAMED = 5
 SAMPLE = 500
 EXAMPLES = """\
   queuectl wait 12
@@ -91,15 +92,18 @@ def _judge(waited: "Waited") -> int:
     """Raise for the first thing that is not as hoped: a failure, a job that is gone, the time."""
     if waited.failed:
         _print_digest(waited.failed, len(waited.jobs))
-        count = len(waited.failed)
-        raise JobFailed(f"{counted(count, 'job')} did not complete", hint="run it again with: queuectl retry ID")
+        names = " ".join(job.id for job in waited.failed[:NAMED])
+        raise JobFailed(
+            f"{counted(len(waited.failed), 'job')} did not complete", hint=f"run again with: queuectl retry {names}"
+        )
     if waited.deleted:
         names = " ".join(map(str, waited.deleted[:DIGEST_LINES]))
         raise NotFound(f"{counted(len(waited.deleted), 'job')} deleted meanwhile: {names}")
     if waited.is_timed_out:
         states = ", ".join(f"{job.id} is {job.state}" for job in waited.remaining[:DIGEST_LINES])
         raise WaitTimedOut(
-            f"{counted(len(waited.remaining), 'job')} not over in time: {states}", hint="see why with: queuectl show ID"
+            f"{counted(len(waited.remaining), 'job')} not over in time: {states}",
+            hint=f"see why with: queuectl show {waited.remaining[0].id}",
         )
     return 0
 
