@@ -138,6 +138,18 @@ def test_a_command_on_a_store_of_a_newer_program_ends_with_code_5(
 
 
 @ON_SQLITE
+@pytest.mark.parametrize("free_bytes, mode", [(1 << 40, 2), (1 << 20, 0)])
+def test_a_new_file_gives_space_back_unless_the_disk_is_tight(
+    target: Target, monkeypatch: pytest.MonkeyPatch, free_bytes: int, mode: int
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=free_bytes, f_frsize=1))
+
+    connect(target).close()
+
+    assert read_header(target, "auto_vacuum") == mode
+
+
+@ON_SQLITE
 @pytest.mark.usefixtures("next_program")
 def test_an_older_sqlite_migrates_by_itself(target: Target, old_store: int) -> None:
     database = connect(target)
