@@ -488,10 +488,11 @@ def test_the_server_is_named_with_its_version_and_the_time_it_takes(
 def test_notifications_that_do_not_arrive_are_told(
     db: Database, target: Target, postgres_server_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_checks, "NOTIFY_S", 0.5)
+    monkeypatch.setattr(database_checks, "NOTIFY_S", 30.0)
     with proxied(postgres_server_url) as proxy:
         away = target.replace(url=through(proxy, target.url))
         heard = only(away, "notify")
+        monkeypatch.setattr(database_checks, "NOTIFY_S", 0.5)
         with proxy.withholding_notifications():
             deaf = only(away, "notify")
 

@@ -83,8 +83,11 @@ def test_a_worker_that_was_killed_is_found_with_its_job(cli: Cli) -> None:
 
     cut_power(cli)
 
-    assert "supervisor " in str(finding(cli, "dead-workers")["what"])
-    assert "worker " in str(finding(cli, "dead-workers")["what"])
+    def told() -> bool:
+        said = str(finding(cli, "dead-workers")["what"])
+        return "supervisor " in said and "worker " in said
+
+    wait_for(told, "both to be gone and told")  # a killed process holds its lock until the kernel is done with it
     assert str(finding(cli, "orphans")["what"]).endswith(f"the worker is gone: {job}")
 
 
