@@ -268,7 +268,7 @@ def test_jobs_that_exist_are_passed_by_with_their_runs(db: Database, other: Data
 
 def test_numbers_of_the_file_are_not_given_out_again(db: Database, other: Database) -> None:
     add_job(other)
-    db.write(lambda tx: tx.dialect.pass_seqs(1000))
+    db.write(lambda tx: tx.dialect.begin_after("jobs", "seq", 1000))
     add_job(db)
 
     bring(other, lines_of(db))
@@ -279,7 +279,7 @@ def test_numbers_of_the_file_are_not_given_out_again(db: Database, other: Databa
 def test_a_job_added_while_an_import_is_under_way_gets_no_number_of_the_file(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On PostgreSQL alone: SQLite has one writer. Fails without the `pass_seqs` before the import's transaction."""
+    """On PostgreSQL alone: SQLite has one writer. Fails without the `begin_after` before the import's transaction."""
     target = locate(None, {"QUEUECTL_HOME": str(tmp_path / "home"), "QUEUECTL_DATABASE_URL": postgres_url})
     importing, adding = connect(target), connect(target)
     add_job(importing)
@@ -306,10 +306,10 @@ def test_a_job_added_while_an_import_is_under_way_gets_no_number_of_the_file(
 
 
 def test_numbers_passed_once_are_not_taken_back(db: Database) -> None:
-    db.write(lambda tx: tx.dialect.pass_seqs(50))
-    db.write(lambda tx: tx.dialect.pass_seqs(20))
+    db.write(lambda tx: tx.dialect.begin_after("jobs", "seq", 50))
+    db.write(lambda tx: tx.dialect.begin_after("jobs", "seq", 20))
 
-    assert db.read(lambda tx: tx.dialect.last_seq()) == 50
+    assert db.read(lambda tx: tx.dialect.last_number("jobs", "seq")) == 50
     assert submit(db, [JobSpec(command="true")], who="me", environ={}) == ["51"]
 
 

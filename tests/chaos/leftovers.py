@@ -12,7 +12,7 @@ from tests.chaos.processes import processes_of, users_of
 from tests.chaos.stores import Store
 
 PATIENCE_S = 10.0
-STAYS = {"wake", "setup.lock"}
+STAYS = {"wake", "changed", "setup.lock"}
 
 
 def leftovers(store: Store, ledger: Ledger) -> list[Violation]:

@@ -317,7 +317,7 @@ def assert_was_lost_once(cli: Cli, job_id: str) -> None:
 def assert_nobody_lives(cli: Cli) -> None:
     """No row says that it lives, and no lock is left."""
     assert {row["state"] for row in cli.json("worker", "list", "--all")} <= {"ended", "lost"}
-    assert set(os.listdir(cli.target.home.run)) <= {"wake", "setup.lock"}
+    assert set(os.listdir(cli.target.home.run)) <= {"wake", "changed", "setup.lock"}
 
 
 def kill_everything(cli: Cli, guard: Guard) -> int:

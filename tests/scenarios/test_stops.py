@@ -463,7 +463,7 @@ def assert_all_closed(cli: Cli, count: int) -> None:
     """Every worker and supervisor has closed its row and given its lock back."""
     rows = cli.json("worker", "list", "--all")
     assert [row["state"] for row in rows] == ["ended"] * count
-    assert not [name for name in os.listdir(cli.target.home.run) if name not in ("wake", "setup.lock")]
+    assert not [name for name in os.listdir(cli.target.home.run) if name not in ("wake", "changed", "setup.lock")]
 
 
 def test_a_worker_that_waited_for_its_job_leaves_as_soon_as_it_has_ended(cli: Cli, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[
 
     def work(tx: "Tx") -> End:
         tx.dialect.read_at_leisure()
-        last = tx.dialect.last_seq()
+        last = tx.dialect.last_number("jobs", "seq")
         header = Header(format=transfer.FORMAT, version=__version__, exported_at=tx.now, last_number=last)
         write(transfer.header_shape(header))
         if wanted is None:
@@ -150,7 +150,7 @@ def import_contents(database: "Database", contents: Contents, *, rules: Rules, w
     if not rules.renumber:
         # Before, and for itself: else somebody who adds a job meanwhile would be given a number of the file.
         last = max(contents.last_number, contents.header.last_number if is_empty else 0)
-        database.write(lambda tx: tx.dialect.pass_seqs(last))
+        database.write(lambda tx: tx.dialect.begin_after("jobs", "seq", last))
     done: Imported | None = None
     last_seq = 0
 

@@ -75,20 +75,12 @@ class Dialect(ABC):
         """Return the next job numbers in order; they are never given out again."""
 
     @abstractmethod
-    def last_seq(self) -> int:
-        """Return the highest job number ever given out, 0 if none was."""
-
-    @abstractmethod
-    def pass_seqs(self, seq: int) -> None:
-        """Give out no job number up to this one any more; those who add jobs meanwhile wait for this transaction."""
-
-    @abstractmethod
     def last_number(self, table: str, column: str) -> int:
         """Return the highest number a table ever gave out, as far as it knows."""
 
     @abstractmethod
     def begin_after(self, table: str, column: str, number: int) -> None:
-        """Give out numbers of a table beyond one from now on."""
+        """Give out numbers of a table beyond one from now on; who adds rows meanwhile waits for this transaction."""
 
     @abstractmethod
     def script(self, sql: str) -> None:

@@ -92,7 +92,7 @@ def _number_ranges(tx: "Tx", prefix: str) -> "list[tuple[int, int]]":
     """Return the ranges of numbers that begin with these digits: 12, 120 to 129, 1200 to 1299 and so on."""
     if not (prefix.isascii() and prefix.isdigit() and prefix[0] != "0" and len(prefix) < MAX_DIGITS):
         return []
-    last, first = tx.dialect.last_seq(), int(prefix)
+    last, first = tx.dialect.last_number("jobs", "seq"), int(prefix)
     ranges = [(first * 10**more, (first + 1) * 10**more - 1) for more in range(MAX_DIGITS - len(prefix))]
     return [(low, high) for low, high in ranges if low <= last]
 

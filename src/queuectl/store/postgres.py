@@ -38,7 +38,6 @@ ALONE_SECONDS = 5
 APPLICATION = "queuectl"
 HOT_TABLES = ("jobs", "attempts", "workers")
 COPY_FROM_ROWS = 50
-_SEQUENCE = f"{SCHEMA}.jobs_seq_seq"  # as PostgreSQL names the one behind the identity jobs.seq
 
 # A client that fell silent in the middle of a transaction (its host lost power) must not keep its locks, else no rescue
 # could free its jobs. The rest makes the server notice a dead peer by itself; it has no effect on a local socket.
@@ -154,38 +153,24 @@ class PostgresDialect(Dialect):
         )
         return sorted(int(row[0] or 0) for row in rows)
 
-    def last_seq(self) -> int:
-        """Read the sequence as it stands."""
-        rows = self.rows(f"SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {_SEQUENCE}", {})
-        return int(rows[0][0] or 0)
-
-    def pass_seqs(self, seq: int) -> None:
-        """Restart the sequence behind this number, unless it is there already."""
-        if self.last_seq() >= seq:
-            return
-        # Changes nothing but makes nextval wait, so that what is read next still holds when it is restarted: setval
-        # takes no such lock, and could set the sequence back behind numbers that were just given out.
-        self.connection.execute(f"ALTER SEQUENCE {_SEQUENCE} CACHE 1")
-        self.connection.execute(f"ALTER SEQUENCE {_SEQUENCE} RESTART WITH {max(seq, self.last_seq()) + 1}")
-
     def read_at_leisure(self) -> None:
         """Lift the limit on how long this transaction may rest between two statements."""
         self.connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
 
     def last_number(self, table: str, column: str) -> int:
         """Return the highest number a table ever gave out."""
-        rows = self.rows(
-            f"SELECT greatest(pg_sequence_last_value(CAST(pg_get_serial_sequence(:table, :column) AS regclass)),"
-            f" (SELECT max({column}) FROM {table}))",
-            {"table": table, "column": column},
-        )
-        return int(rows[0][0] or 0)
+        rows = self.rows(f"SELECT max({column}) FROM {table}", {})
+        return max(int(rows[0][0] or 0), self._given_out(self._sequence(table, column)))
 
     def begin_after(self, table: str, column: str, number: int) -> None:
-        """Give out numbers beyond one from now on; holds also when the transaction is undone, which is harmless."""
-        if number > 0:
-            params: Params = {"table": table, "column": column, "number": number}
-            self.rows("SELECT setval(pg_get_serial_sequence(:table, :column), :number)", params)
+        """Restart the sequence of a column behind a number, unless it is there already."""
+        sequence = self._sequence(table, column)
+        if self._given_out(sequence) >= number:
+            return
+        # Changes nothing but makes nextval wait, so that what is read next still holds when it is restarted: setval
+        # takes no such lock, and could set the sequence back behind numbers that were just given out.
+        self.connection.execute(f"ALTER SEQUENCE {sequence} CACHE 1")
+        self.connection.execute(f"ALTER SEQUENCE {sequence} RESTART WITH {max(number, self._given_out(sequence)) + 1}")
 
     def other_sessions(self) -> list[tuple[int, str]]:
         """Return who else of queuectl is connected to this database: the server's process, and from where."""
@@ -308,6 +293,14 @@ class PostgresDialect(Dialect):
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+    def _sequence(self, table: str, column: str) -> str:
+        params: Params = {"table": table, "column": column}
+        return str(self.rows("SELECT pg_get_serial_sequence(:table, :column)", params)[0][0])
+
+    def _given_out(self, sequence: str) -> int:
+        rows = self.rows(f"SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}", {})
+        return int(rows[0][0] or 0)
 
     def _connect(self) -> _Connection:
         try:

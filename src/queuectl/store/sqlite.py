@@ -111,20 +111,8 @@ class SqliteDialect(Dialect):
 
     def reserve_seqs(self, count: int) -> range:
         """Return the numbers after the highest ever used; the write lock keeps others from taking them."""
-        first = self.last_seq() + 1
+        first = self._given_out("jobs") + 1
         return range(first, first + count)
-
-    def last_seq(self) -> int:
-        """Return the number AUTOINCREMENT goes on from."""
-        row = self._cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
-        return int(row[0]) if row else 0
-
-    def pass_seqs(self, seq: int) -> None:
-        """Raise the number AUTOINCREMENT goes on from; SQLite lets that table be written to."""
-        if self.last_seq() >= seq:
-            return
-        self._cursor.execute("DELETE FROM sqlite_sequence WHERE name = 'jobs'")
-        self._cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?)", (seq,))
 
     def script(self, sql: str) -> None:
         """Run the statements of a migration."""
@@ -268,14 +256,13 @@ class SqliteDialect(Dialect):
     def last_number(self, table: str, column: str) -> int:
         """Return the highest number a table ever gave out, as far as it knows."""
         row = self._cursor.execute(f"SELECT max({column}) FROM {table}").fetchone()
-        given = self._cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
-        return max(int(row[0] or 0) if row else 0, int(given[0]) if given else 0)
+        return max(int(row[0] or 0) if row else 0, self._given_out(table))
 
     def begin_after(self, table: str, column: str, number: int) -> None:
-        """Give out numbers beyond one from now on."""
+        """Raise the number AUTOINCREMENT goes on from; SQLite lets that table be written to."""
         made = self._cursor.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
-        if made is None or "AUTOINCREMENT" not in str(made[0]):
-            return  # it goes by what is in the table
+        if self._given_out(table) >= number or made is None or "AUTOINCREMENT" not in str(made[0]):
+            return  # without it, it goes by what is in the table
         self._cursor.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
         self._cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
@@ -315,6 +302,11 @@ class SqliteDialect(Dialect):
     def close(self) -> None:
         """Close the connection, without a checkpoint."""
         self.connection.close()
+
+    def _given_out(self, table: str) -> int:
+        """Return the number AUTOINCREMENT goes on from."""
+        row = self._cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+        return int(row[0]) if row else 0
 
     def _pragma(self, name: str) -> int:
         row = self._cursor.execute(f"PRAGMA {name}").fetchone()
