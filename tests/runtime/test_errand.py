@@ -4,6 +4,8 @@ import os
 import signal
 from contextlib import closing
 
+import pytest
+
 from queuectl.actions import control
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.submit import submit
@@ -18,6 +20,13 @@ from tests.program import wait_for
 
 def submitted(database: Database, *specs: JobSpec) -> list[int]:
     return [int(one) for one in submit(database, specs, who="me", environ={})]
+
+
+def pid_of_worker(database: Database, seq: int) -> int | None:
+    """Return the process that runs a job, once it does."""
+    job = database.read(lambda tx: jobs.get(tx, seq))
+    worker = database.read(lambda tx: workers.get(tx, (job and job.worker_id) or ""))
+    return worker.pid if worker else None
 
 
 def test_it_takes_the_one_job_and_no_other(target: Target) -> None:
@@ -62,15 +71,27 @@ def test_a_killed_one_is_replaced_and_the_job_runs_again(target: Target) -> None
     with closing(connect(target)) as database:
         [seq] = submitted(database, JobSpec(command=line, max_retries=0))
 
-        def running() -> int | None:
-            job = database.read(lambda tx: jobs.get(tx, seq))
-            worker = database.read(lambda tx: workers.get(tx, (job and job.worker_id) or ""))
-            return worker.pid if job and job.state is State.PROCESSING and worker else None
-
         with Errand(target, seq):
-            os.kill(wait_for(running, "the job runs"), signal.SIGKILL)
+            os.kill(wait_for(lambda: pid_of_worker(database, seq), "the job runs"), signal.SIGKILL)
             waited = wait_for_all(target, database, [seq], timeout_s=60)
 
         [job] = waited.jobs
         runs = database.read(lambda tx: attempts.runs_of(tx, job))
         assert (job.state, job.losses, [run.outcome for run in runs]) == (State.COMPLETED, 1, ["lost", "exited"])
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_one_that_is_stopped_is_ended_before_its_lease_and_the_job_runs_again(target: Target) -> None:
+    line = 'test "$QUEUECTL_RUN" = 2 || sleep 60'
+    with closing(connect(target)) as database:
+        control.set_setting(database, "worker_heartbeat_interval", "1s", who="me")
+        control.set_setting(database, "lock_lease_seconds", "7s", who="me")
+        [seq] = submitted(database, JobSpec(command=line, max_retries=0))
+
+        with Errand(target, seq):
+            os.kill(wait_for(lambda: pid_of_worker(database, seq), "the job runs"), signal.SIGSTOP)
+            waited = wait_for_all(target, database, [seq], timeout_s=60)
+
+        [job] = waited.jobs
+        runs = database.read(lambda tx: attempts.runs_of(tx, job))
+        assert [run.outcome for run in runs] == ["handed_back", "exited"]

@@ -8,8 +8,12 @@ from queuectl.actions.connect import connect
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import QueuectlError
 from queuectl.runtime.identity import new_id
+from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.spawn import Started, end_of, start_worker
+from queuectl.runtime.warden import Ward, Warden
 from queuectl.runtime.worker import DRAIN_BYTE, WorkerOptions
+from queuectl.system.liveness import lock_path
+from queuectl.system.logfile import LogFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +37,13 @@ class Errand:
         self._lock = threading.Lock()  # the pipe to a worker is not to be written to once it is closed
         self._worker: Started | None = self._start()
         self._thread = threading.Thread(target=self._keep, name="errand", daemon=True)
+        self._log_file = LogFile(target.home.worker_log)
+        self._warden = Warden(self._wards, Log("run", form=TEXT, file=self._log_file))
 
     def __enter__(self) -> "Self":
         self._thread.start()
+        if self._target.sqlite_path is None:
+            self._warden.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -45,6 +53,15 @@ class Errand:
                 if self._worker is not None:
                     self._tell(self._worker)
             self._thread.join(PAUSE_S)
+        self._warden.stop()
+        self._log_file.close()
+
+    def _wards(self) -> list[Ward]:
+        worker = self._worker
+        if worker is None:
+            return []
+        path = lock_path(self._target.home, worker.worker_id)
+        return [Ward(worker_id=worker.worker_id, pid=worker.pid, lock_path=path)]
 
     def _start(self) -> Started:
         options = WorkerOptions(
@@ -53,7 +70,7 @@ class Errand:
             queues=(),
             slots=1,
             until_idle=True,
-            log_form="text",
+            log_form=TEXT,
             log_to_file=True,
             only=self._seq,
         )
@@ -86,7 +103,7 @@ class Errand:
         except QueuectlError:
             return  # the store is away; the next worker start finds the job
         try:
-            Rescuer(database, self._target.home, os.environ).look()
+            Rescuer(database, self._target.home, os.environ).look(self._warden.ended)
         except QueuectlError:
             pass
         finally:
