@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +22,13 @@ class Node(Protocol):
     """A worker of pytest-xdist, as seen by the process that starts it."""
 
     workerinput: dict[str, str]
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C and hang-ups also in the background: what is ignored there, programs under test would ignore, too."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.hookimpl(optionalhook=True)
