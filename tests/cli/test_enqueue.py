@@ -127,6 +127,7 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--command": (["--command", "echo $HOME"], {"command": "echo $HOME", "argv": None}),
     "--queue": (["--queue", "mail", "true"], {"queue": "mail"}),
     "--hold": (["--hold", "true"], {"state": "blocked"}),
+    "--split-output": (["--split-output", "true"], {"split_output": True}),
     "--priority": (["--priority", "-7", "true"], {"priority": -7}),
     "--delay": (["--delay", "1h30m", "true"], {"state": "scheduled"}),
     "--run-at": (

@@ -12,6 +12,8 @@ from tests.cli.systemd import Recorder
 from tests.program import PROGRAM, Cli
 from tests.test_service import UNIT as EXAMPLE
 
+IN_UNIT = f'"{PROGRAM}"' if " " in PROGRAM else PROGRAM
+
 NAME = "queuectl.service"
 RELOAD = "systemctl --user daemon-reload"
 ENABLE = f"systemctl --user enable --now {NAME}"
@@ -45,7 +47,7 @@ def test_the_unit_is_written_enabled_and_started(cli: Cli, systemd: Recorder) ->
 
     assert done.returncode == 0, done.stderr
     unit = settings_of(systemd.unit(NAME).read_text())
-    assert unit["ExecStart"] == [f"{PROGRAM} worker start -n 3 -j 2 --queue mail --queue web"]
+    assert unit["ExecStart"] == [f"{IN_UNIT} worker start -n 3 -j 2 --queue mail --queue web"]
     assert f"QUEUECTL_HOME={cli.target.home.root}" in unit["Environment"]
     assert (f"QUEUECTL_DATABASE_URL={cli.target.url}" in unit["Environment"]) is (cli.target.sqlite_path is None)
     assert systemd.calls() == [RELOAD, ENABLE]
@@ -92,7 +94,7 @@ def test_a_dry_run_prints_the_unit_and_does_nothing(local: Cli, systemd: Recorde
     done = local.run("worker", "install", "-n", "2", "--dry-run")
 
     assert done.returncode == 0
-    assert f"ExecStart={PROGRAM} worker start -n 2\n" in done.stdout
+    assert f"ExecStart={IN_UNIT} worker start -n 2\n" in done.stdout
     assert not systemd.unit(NAME).exists()
     assert systemd.calls() == []
     assert f"then: {RELOAD}; {ENABLE}" in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from queuectl.system.limits import FILES_PER_RUN, OWN_FILES
 from tests.program import QUOTED, Cli, lines_of, wait_for
 from tests.scenarios.working import (
     is_running,
@@ -264,7 +265,8 @@ def test_a_worker_that_may_open_few_files_runs_fewer_commands_at_once(cli: Cli) 
     done = start_after(cli, "ulimit -n 100", "-j", "40")
 
     jobs = cli.json("list")
-    assert "only 13 of 40 commands at once" in done.stderr
+    fitting = (100 - OWN_FILES) // FILES_PER_RUN
+    assert f"only {fitting} of 40 commands at once" in done.stderr
     assert Counter((job["state"], job["losses"]) for job in jobs) == {("completed", 0): 40}
 
 
@@ -277,7 +279,7 @@ def test_a_worker_raises_its_limit_of_open_files_where_it_must(cli: Cli) -> None
     jobs = cli.json("list")
     assert done.returncode == 0
     assert Counter((job["state"], job["losses"]) for job in jobs) == {("completed", 0): 40}
-    assert cli.ok("logs") == "232\n"
+    assert cli.ok("logs") == f"{OWN_FILES + 40 * FILES_PER_RUN}\n"
 
 
 def test_a_worker_whose_supervisor_was_killed_finishes_its_job_and_leaves(cli: Cli, tmp_path: Path) -> None:
