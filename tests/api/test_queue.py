@@ -184,6 +184,16 @@ def test_where_no_worker_is_run_does_it_itself(queue: Queue) -> None:
     assert (job.state, job.exit_code, job.max_retries) == (State.DEAD, 4, 0)
 
 
+def test_a_run_that_takes_too_long_is_not_waited_for(queue: Queue) -> None:
+    with pytest.raises(WaitTimedOut):
+        queue.run("until test -e go; do sleep 0.02; done", wait_timeout=0.5)
+
+    job = queue.job("last")
+    assert job.state in (State.PENDING, State.PROCESSING)
+    Path("go").touch()
+    assert job.wait(timeout=60).state is State.COMPLETED
+
+
 def test_run_leaves_the_other_jobs_alone(queue: Queue) -> None:
     waiting = queue.enqueue("true", priority=100)
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.cli.terminal import on_terminal
-from tests.program import PROGRAM, Cli, wait_for
+from tests.program import PROGRAM, QUOTED, Cli, wait_for
 from tests.scenarios.working import on_sqlite, wait_for_line, workers_of
 
 
@@ -147,6 +147,7 @@ def test_whoever_closes_its_output_cancels_it(cli: Cli) -> None:
     process.wait(timeout=60)
     process.stderr.close()
 
+    assert process.returncode == 141
     cli.wait_for_state("1", "cancelled")
 
 
@@ -186,3 +187,66 @@ def test_a_run_inside_a_job_reaches_the_same_queue(cli: Cli) -> None:
 
     assert (done.returncode, done.stdout) == (0, "inner\n")
     assert len(cli.json("list")) == 2
+
+
+def test_a_worker_that_is_stopped_before_it_took_the_job_is_stood_in_for(cli: Cli) -> None:
+    cli.ok("worker", "start", "-d")
+    cli.enqueue("--id", "busy", "sleep 600")
+    cli.wait_for_state("busy", "processing")
+    process = start_run(cli, "echo done")
+    wait_for(lambda: len(cli.json("list")) == 2 or None, "the job is there")
+
+    cli.ok("worker", "stop", "--now")
+
+    assert process.communicate(timeout=60) == ("done\n", "")
+    assert process.returncode == 0
+
+
+def test_a_stop_of_all_workers_between_two_attempts_does_not_leave_it_waiting(cli: Cli) -> None:
+    line = 'echo "$QUEUECTL_ATTEMPT"; test "$QUEUECTL_ATTEMPT" = 2'
+    process = start_run(cli, "--max-retries", "1", "--backoff-strategy", "fixed", "--backoff-delay", "2s", line)
+    wait_for(lambda: cli.json("list", "--state", "failed") or None, "the first attempt failed")
+
+    cli.ok("worker", "stop")
+
+    assert process.communicate(timeout=60)[0] == "1\n2\n"
+    assert process.returncode == 0
+
+
+def test_inside_a_job_it_does_not_wait_for_the_worker_that_waits_for_it(cli: Cli) -> None:
+    cli.enqueue("--id", "outer", "--max-retries", "0", f"{QUOTED} run 'echo inner'")
+
+    cli.drain("-j", "1")
+
+    assert cli.job("outer")["state"] == "completed"
+    assert cli.ok("logs", "outer") == "inner\n"
+
+
+def test_a_second_interrupt_leaves_at_once(cli: Cli) -> None:
+    process = start_run(cli, "trap '' TERM; echo go >go; sleep 600")
+    wait_for_line(cli.folder / "go", "go")
+
+    process.send_signal(signal.SIGINT)
+    cli.wait_for_state("1", "processing")
+    wait_for(lambda: cli.job("1")["cancel_requested"] or None, "it is being cancelled")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert "not waiting for job 1 to end" in said
+    assert cli.job("1")["state"] == "processing"  # its worker sees to the rest, after the grace
+    cli.wait_for_state("1", "cancelled")
+
+
+@on_sqlite
+def test_what_it_waits_for_is_said(cli: Cli) -> None:
+    cli.ok("queue", "pause", "default")
+    process = start_run(cli, "true")
+    assert process.stderr is not None
+
+    said = process.stderr.readline()
+    cli.ok("queue", "resume", "default")
+    process.communicate(timeout=60)
+
+    assert said == "job 1 waits for its queue: default is paused; to change it: queuectl queue resume default\n"
+    assert process.returncode == 0

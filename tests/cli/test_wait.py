@@ -50,7 +50,7 @@ def test_a_wait_goes_on_until_the_last_has_ended_though_one_is_dead(cli: Cli) ->
     cli.drain()
     cli.enqueue("--id", "slow", "true")
     process = start_wait(cli, "bad", "slow")
-    assert "no worker that takes these jobs" in (process.stderr.readline() if process.stderr else "")
+    assert "job slow waits for a worker" in (process.stderr.readline() if process.stderr else "")
 
     cli.drain()
 
@@ -131,6 +131,20 @@ def test_each_job_is_an_object_a_line_as_it_stands_at_the_end(cli: Cli) -> None:
     waited = cli.json("wait", *ids)
 
     assert [(job["id"], job["state"]) for job in waited] == [(job_id, "completed") for job_id in ids]
+
+
+def test_what_a_person_must_change_first_is_said(cli: Cli) -> None:
+    cli.enqueue("--id", "held", "--hold", "true")
+    cli.enqueue("--id", "shut", "--queue", "mail", "true")
+    cli.ok("queue", "pause", "mail")
+    cli.ok("worker", "start", "-d")
+
+    done = cli.run("wait", "held", "shut", "--timeout", "100ms")
+
+    assert done.returncode == 4
+    assert "job held waits for being released" in done.stderr
+    assert "to change it: queuectl release held" in done.stderr
+    assert "to change it: queuectl queue resume mail" in done.stderr
 
 
 @on_sqlite

@@ -9,7 +9,7 @@ import pytest
 from queuectl.actions import control
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.submit import submit
-from queuectl.model.job import JobSpec
+from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.runtime.errand import Errand
 from queuectl.runtime.wait import wait_for_all
@@ -20,6 +20,12 @@ from tests.program import wait_for
 
 def submitted(database: Database, *specs: JobSpec) -> list[int]:
     return [int(one) for one in submit(database, specs, who="me", environ={})]
+
+
+def row_of(database: Database, seq: int) -> Job:
+    job = database.read(lambda tx: jobs.get(tx, seq))
+    assert job is not None
+    return job
 
 
 def pid_of_worker(database: Database, seq: int) -> int | None:
@@ -33,7 +39,7 @@ def test_it_takes_the_one_job_and_no_other(target: Target) -> None:
     with closing(connect(target)) as database:
         other, wanted = submitted(database, JobSpec(command="true", priority=9), JobSpec(command="true"))
 
-        with Errand(target, wanted):
+        with Errand(target, row_of(database, wanted)):
             wait_for_all(target, database, [wanted], timeout_s=60)
 
         states = database.read(lambda tx: jobs.states_by_number(tx, [other, wanted]))
@@ -46,7 +52,7 @@ def test_it_stays_for_the_retries(target: Target) -> None:
     with closing(connect(target)) as database:
         [seq] = submitted(database, JobSpec(command=line, max_retries=1, backoff={"base": 0.05}))
 
-        with Errand(target, seq):
+        with Errand(target, row_of(database, seq)):
             waited = wait_for_all(target, database, [seq], timeout_s=60)
 
         assert [job.state for job in waited.jobs] == [State.COMPLETED]
@@ -57,7 +63,7 @@ def test_it_does_not_take_a_job_of_a_paused_queue(target: Target) -> None:
         [seq] = submitted(database, JobSpec(command="true"))
         control.pause_queue(database, "default", who="me")
 
-        with Errand(target, seq):
+        with Errand(target, row_of(database, seq)):
             waited = wait_for_all(target, database, [seq], timeout_s=1)
             assert waited.is_timed_out
             control.resume_queue(database, "default", who="me")
@@ -71,7 +77,7 @@ def test_a_killed_one_is_replaced_and_the_job_runs_again(target: Target) -> None
     with closing(connect(target)) as database:
         [seq] = submitted(database, JobSpec(command=line, max_retries=0))
 
-        with Errand(target, seq):
+        with Errand(target, row_of(database, seq)):
             os.kill(wait_for(lambda: pid_of_worker(database, seq), "the job runs"), signal.SIGKILL)
             waited = wait_for_all(target, database, [seq], timeout_s=60)
 
@@ -88,7 +94,7 @@ def test_one_that_is_stopped_is_ended_before_its_lease_and_the_job_runs_again(ta
         control.set_setting(database, "lock_lease_seconds", "7s", who="me")
         [seq] = submitted(database, JobSpec(command=line, max_retries=0))
 
-        with Errand(target, seq):
+        with Errand(target, row_of(database, seq)):
             os.kill(wait_for(lambda: pid_of_worker(database, seq), "the job runs"), signal.SIGSTOP)
             waited = wait_for_all(target, database, [seq], timeout_s=60)
 

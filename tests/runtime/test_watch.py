@@ -15,6 +15,7 @@ from queuectl.model.job import JobSpec
 from queuectl.runtime import bell, watch
 from queuectl.runtime.watch import Watch
 from queuectl.store.database import Database
+from queuectl.store.postgres import PostgresDialect
 from tests.store.rows import add_worker
 
 ENOUGH_S = 30.0
@@ -108,3 +109,15 @@ def test_a_watcher_leaves_no_row_behind(target: Target) -> None:
             pass
 
         assert database.read(lambda tx: tx.rows("SELECT id FROM watchers")) == []
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_watches_on_one_connection_do_not_pile_up(target: Target) -> None:
+    with opened(target) as database:
+        assert isinstance(database.dialect, PostgresDialect)
+        for _ in range(3):
+            with Watch(target, database):
+                pass
+
+        channels = database.read(lambda tx: tx.rows("SELECT pg_listening_channels()"))
+        assert (len(database.dialect.connection._notify_handlers), channels) == (0, [])

@@ -20,11 +20,19 @@ if TYPE_CHECKING:
 _SHELL_SAYS = {126: "as a shell says: cannot be executed", 127: "as a shell says: no such command"}
 
 
+_START_ONE = "queuectl worker start -d"
+
+
 class Wait(Value):
     """What a job waits for, and what would end that: a command to type, where there is one."""
 
     reason: str
     remedy: str | None = None
+
+
+def is_for_a_worker(wait: Wait) -> bool:
+    """Whether nothing is missing but somebody to run it."""
+    return wait.remedy is not None and wait.remedy.startswith(_START_ONE)
 
 
 def why_waiting(tx: "Tx", job: "Job") -> Wait | None:
@@ -47,7 +55,7 @@ def why_waiting(tx: "Tx", job: "Job") -> Wait | None:
     if not serving(tx, {job.queue}):
         return Wait(
             reason=f"a worker: none is running for queue {job.queue}",
-            remedy=f"queuectl worker start -d --queue {job.queue}",
+            remedy=f"{_START_ONE} --queue {job.queue}",
         )
     if claims.runs_alone(Claim(job=job)):
         return Wait(reason=f"an idle worker: it has lost {job.losses} workers, and runs alone now")

@@ -1,12 +1,10 @@
 """Queue: the way into a store from Python."""
 
 import json
-from contextlib import nullcontext
 from functools import partial
 
 from queuectl.actions import acts, archive, control, doctor, transfer, upkeep
 from queuectl.actions.connect import settings_of
-from queuectl.actions.liveness import serving
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import submit
 from queuectl.api.fields import filter_of, spec_of, spec_of_any
@@ -80,12 +78,12 @@ class Queue:
     def run(self, command: "Command", *, wait_timeout: float | None = None, **options: "Unpack[JobOptions]") -> Job:
         """Add a job and wait until it has ended; where no worker would take it, it is run from here.
 
-        As with `queuectl run`, it is tried once unless `max_retries` says otherwise.
+        As with `queuectl run`, it is tried once unless `max_retries` says otherwise. When `wait_timeout` seconds are
+        over, `WaitTimedOut` is raised and the job goes on; cancel it if it should not.
         """
         options.setdefault("max_retries", 0)
         job = self.enqueue(command, **options)
-        is_taken = bool(self._database.read(lambda tx: serving(tx, {job.queue})))
-        with nullcontext() if is_taken else Errand(self._session.target, job.number):
+        with Errand(self._session.target, self._session.find(str(job.number))):
             return job.wait(timeout=wait_timeout)
 
     def job(self, job_id: "str | int") -> Job:

@@ -90,18 +90,21 @@ def main(argv: "Sequence[str]") -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the interpreter's own flush at exit stays silent
+        from queuectl.cli.text import drop_output
+
+        drop_output()
         return 0
     except Exception as error:
         if os.environ.get("QUEUECTL_DEBUG"):
             raise
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             print(f"queuectl: cannot write the output: {error.strerror}", file=sys.stderr)
-            return 1
-        kind = type(error).__name__
-        print(f"queuectl: internal error: {kind}: {error}", file=sys.stderr)
+            return int(getattr(error, "exit_code", 1))
+        from queuectl.cli.text import safe
+
+        print(f"queuectl: internal error: {type(error).__name__}: {safe(str(error))}", file=sys.stderr)
         print("  please report it; QUEUECTL_DEBUG=1 shows where it happened", file=sys.stderr)
-        return 1
+        return int(getattr(error, "exit_code", 1))
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -148,8 +151,9 @@ def _run(name: str, argv: list[str], defaults: dict[str, object]) -> int:
     try:
         args = parse(name, module, argv, defaults)
         return int(args.run(args))
-    except QueuectlError as error:
-        error.exit_code = getattr(module, "FAILURE_CODE", error.exit_code)
+    except Exception as error:
+        if hasattr(module, "FAILURE_CODE"):  # whatever went wrong is not to look like the command's own failure
+            error.exit_code = module.FAILURE_CODE  # type: ignore[attr-defined]
         raise
 
 

@@ -6,16 +6,15 @@ could not do it, 130 when interrupted.
 """
 
 import os
-import sys
 
 from queuectl.actions import control
 from queuectl.actions.connect import connect
-from queuectl.actions.liveness import serving
+from queuectl.actions.explain import is_for_a_worker, why_waiting
 from queuectl.actions.submit import submit
 from queuectl.cli.enqueue import add_job_options, fields_of_flags, spec_from_words
 from queuectl.cli.logs import Printer
 from queuectl.cli.store import find_job, target_of, who
-from queuectl.cli.text import note, print_json, safe
+from queuectl.cli.text import drop_output, note, print_json, safe
 from queuectl.clock import wall_ms
 from queuectl.errors import JobFailed, NotFound, Refused
 from queuectl.model.job import JobSpec
@@ -23,20 +22,18 @@ from queuectl.model.shapes import job_shape
 from queuectl.model.states import State
 from queuectl.model.verdict import OutcomeKind
 from queuectl.runtime.errand import Errand
-from queuectl.runtime.follow import follow
+from queuectl.runtime.follow import follow, output_of
 from queuectl.store import attempts, jobs
 from queuectl.system.signals import on_stop_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
 
     from queuectl.actions.connect import Target
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
-    from queuectl.runtime.follow import Chunk
     from queuectl.store.database import Database, Tx
 
 TAKES_WORDS = True
@@ -44,6 +41,7 @@ FAILURE_CODE = 125
 TIMEOUT_CODE = 124
 INTERRUPTED_CODE = 130
 SIGNAL_CODE = 128
+PIPE_SIGNAL = 13
 EXAMPLES = """\
   queuectl run 'make all'
   queuectl run --timeout 10m --queue builds -- ./build.sh release
@@ -63,34 +61,52 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def run(args: "Args") -> int:
     """Add the job, show its output as it comes, and return what the command returned."""
+    spec = _spec(args)
     target = target_of(args)
     database = connect(target)
-    [job_id] = submit(database, [_spec(args)], who=who(), environ=os.environ)
-    job = database.read(lambda tx: find_job(tx, job_id))
-    interruption = _Interruption(target, job)
-    printed: dict[str, str] = {}
-    with on_stop_signals(interruption.hear), _taker(target, database, job):
-        chunks = follow(target, database, job.seq, on_wait=_say_wait)
-        try:
-            if args.json:
-                printed = _collect(chunks)
-            else:
-                Printer(is_raw=False, is_merged=False, is_followed=True).print_all(chunks)
-        except BrokenPipeError:
-            interruption.cancel()  # as the command itself would have ended of it
-            raise
+    interruption = _Interruption(target)
+    with on_stop_signals(interruption.hear):  # from here on: a job that was added and not cancelled would run later
+        [job_id] = submit(database, [spec], who=who(), environ=os.environ)
+        job = database.read(lambda tx: find_job(tx, job_id))
+        interruption.watch(job)
+        with Errand(target, job):
+            try:
+                _show(args, target, database, job)
+            except BrokenPipeError:
+                interruption.cancel()  # as the command itself would have ended of it
+                drop_output()
+                return SIGNAL_CODE + PIPE_SIGNAL
     after, last = database.read(lambda tx: _outcome(tx, job.seq))
     code = INTERRUPTED_CODE if interruption.is_heard else _code(after, last)
     if args.json:
-        print_json({**job_shape(after), "code": code, "printed": printed})
+        print_json({**job_shape(after), "code": code, "printed": _printed(target, database, after, last)})
     elif after.state is not State.COMPLETED:
         note(f"job {after.id} is {after.state}: {safe(after.error or '-')}; see: queuectl show {after.id}")
     return code
 
 
-def _say_wait(job: "Job") -> None:
-    if sys.stderr.isatty():
-        note(f"job {job.id} is {job.state}; Ctrl-C cancels it")
+def _show(args: "Args", target: "Target", database: "Database", job: "Job") -> None:
+    """Stay with the job until it has ended, and print what it prints, unless it is to be one object at the end."""
+
+    def say_wait(job: "Job") -> None:
+        wait = database.read(lambda tx: why_waiting(tx, job))
+        if wait is not None and wait.remedy is not None and not is_for_a_worker(wait):  # its own is just starting
+            note(f"job {job.id} waits for {wait.reason}; to change it: {wait.remedy}")
+
+    chunks = follow(target, database, job.seq, on_wait=say_wait)
+    if args.json:
+        for _ in chunks:
+            pass
+    else:
+        Printer(is_raw=False, is_merged=False, is_followed=True).print_all(chunks)
+
+
+def _printed(target: "Target", database: "Database", job: "Job", last: "Attempt | None") -> "dict[str, str]":
+    """Return what is kept of the output of the last run, each stream under its name."""
+    kept: dict[str, bytearray] = {}
+    for chunk in output_of(target, database, job, last) if last is not None else ():
+        kept.setdefault(chunk.stream, bytearray()).extend(chunk.data)
+    return {stream: bytes(data).decode(errors="replace") for stream, data in kept.items()}
 
 
 def _spec(args: "Args") -> "JobSpec":
@@ -110,13 +126,19 @@ def _has_two_streams() -> bool:
 class _Interruption:
     """What asks this command to stop: the first time it cancels the job, the second time it leaves at once."""
 
-    def __init__(self, target: "Target", job: "Job") -> None:
+    def __init__(self, target: "Target") -> None:
         self._target = target
-        self._job = job
+        self._job: Job | None = None
         self.is_heard = False
 
-    def hear(self) -> None:
+    def watch(self, job: "Job") -> None:
+        """Cancel this job when asked to stop, and now if that was before it was there."""
+        self._job = job
         if self.is_heard:
+            self.cancel()
+
+    def hear(self) -> None:
+        if self.is_heard and self._job is not None:
             note(f"not waiting for job {self._job.id} to end")
             raise KeyboardInterrupt
         self.is_heard = True
@@ -124,6 +146,8 @@ class _Interruption:
 
     def cancel(self) -> None:
         """Cancel the job through a connection of our own: the other one may be in the middle of something."""
+        if self._job is None:
+            return
         database = connect(self._target)
         try:
             control.cancel(database, [str(self._job.seq)], who=who())
@@ -131,13 +155,6 @@ class _Interruption:
             pass  # it has just ended
         finally:
             database.close()
-
-
-def _taker(target: "Target", database: "Database", job: "Job") -> "AbstractContextManager[object]":
-    """Have the job taken by a worker of its own where no other would take it."""
-    from contextlib import nullcontext
-
-    return nullcontext() if database.read(lambda tx: serving(tx, {job.queue})) else Errand(target, job.seq)
 
 
 def _outcome(tx: "Tx", seq: int) -> "tuple[Job, Attempt | None]":
@@ -159,11 +176,3 @@ def _code(job: "Job", last: "Attempt | None") -> int:
     if last.outcome in (OutcomeKind.EXITED, OutcomeKind.NOT_STARTED) and last.exit_code is not None:
         return last.exit_code
     return FAILURE_CODE
-
-
-def _collect(chunks: "Iterator[Chunk]") -> "dict[str, str]":
-    """Keep what the command printed for the one object at the end, each stream under its name."""
-    kept: dict[str, bytearray] = {}
-    for chunk in chunks:
-        kept.setdefault(chunk.stream, bytearray()).extend(chunk.data)
-    return {stream: bytes(data).decode(errors="replace") for stream, data in kept.items()}

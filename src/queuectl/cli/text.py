@@ -1,6 +1,7 @@
 """Text for people: tables, colours, ages. Rich is imported only when something is drawn on a terminal."""
 
 import json
+import os
 import sys
 
 from queuectl.model.states import State
@@ -94,6 +95,11 @@ def facts(pairs: "Iterable[tuple[str, str]]") -> None:
 def note(text: str) -> None:
     """Say something that is not data."""
     print(text, file=sys.stderr)
+
+
+def drop_output() -> None:
+    """Write no more to a pipe that nobody reads, so that the interpreter's own flush at exit stays silent."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _draw(headers: "Sequence[str]", rows: list[list[str]], right: "Sequence[str]") -> None:

@@ -3,14 +3,14 @@
 
 import os
 
-from queuectl.actions.liveness import serving
+from queuectl.actions.explain import why_waiting
 from queuectl.actions.selection import numbers
 from queuectl.cli.selection import add_filter, add_names, add_state, is_everything, read_selection
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
 from queuectl.model.shapes import job_shape
-from queuectl.model.states import FINAL, State
+from queuectl.model.states import WAITING_FOR_TIME, State
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
 from queuectl.runtime.wait import wait_for_all, wait_for_any
 from queuectl.store import jobs
@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from queuectl.actions.explain import Wait
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.job import Job
     from queuectl.runtime.wait import Waited
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 DIGEST_LINES = 20
 NAMED = 5
-SAMPLE = 500
+SAMPLE = 100
 EXAMPLES = """\
   queuectl wait 12
   queuectl wait job1 job2 --timeout 10m && ./publish.sh
@@ -52,9 +53,9 @@ def run(args: "Args") -> int:
     timeout_s = None if args.timeout is None else duration_ms(args.timeout) / 1000
     target = target_of(args)
     database = connect(target)
-    seqs, has_worker = database.read(lambda tx: (seqs := _chosen(tx, args), _has_worker(tx, seqs)))
-    if not has_worker:
-        note("no worker that takes these jobs is running; start one with: queuectl worker start -d")
+    seqs, waits = database.read(lambda tx: (seqs := _chosen(tx, args), _waits(tx, seqs)))
+    for name, what in waits:
+        note(f"{name} waits for {what.reason}; to change it: {what.remedy}")
     wait = wait_for_any if args.any else wait_for_all
     waited = wait(target, database, seqs, timeout_s=timeout_s, on_trouble=_tell_trouble)
     if args.json:
@@ -77,11 +78,14 @@ def _chosen(tx: "Tx", args: "Args") -> list[int]:
     return seqs
 
 
-def _has_worker(tx: "Tx", seqs: "Sequence[int]") -> bool:
-    """Whether somebody runs or will run at least one of the jobs, or none needs it any more."""
-    open_jobs = [job for job in jobs.by_seqs(tx, seqs[:SAMPLE]) if job.state not in FINAL]
-    is_running = any(job.state is State.PROCESSING for job in open_jobs)
-    return not open_jobs or is_running or bool(serving(tx, {job.queue for job in open_jobs}))
+def _waits(tx: "Tx", seqs: "Sequence[int]") -> "list[tuple[str, Wait]]":
+    """Return what a person would have to do before these jobs can end, each thing once; times pass by themselves."""
+    found: dict[str, tuple[str, Wait]] = {}
+    for job in jobs.by_seqs(tx, seqs[:SAMPLE]):
+        wait = None if job.state in WAITING_FOR_TIME else why_waiting(tx, job)
+        if wait is not None and wait.remedy is not None:
+            found.setdefault(wait.remedy, (f"job {job.id}", wait))
+    return list(found.values())[:NAMED]
 
 
 def _tell_trouble(message: str) -> None:

@@ -84,6 +84,11 @@ class NotifyBell(Bell):
         self._watched = dialect.descriptor
         loop.watch(self._watched[0], callback)
 
+    def close(self) -> None:
+        """Stop listening, so that waits on one connection do not pile up."""
+        self._loop.unwatch(self._watched[0], self._callback)
+        self._dialect.unlisten()
+
     def attend(self) -> None:
         """Hear what arrived amid a statement, and follow the connection when it was replaced."""
         if self._dialect.take_notified():

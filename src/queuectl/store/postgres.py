@@ -96,6 +96,7 @@ class PostgresDialect(Dialect):
         self._is_listening = False
         self._channel = CHANNEL
         self._is_notified = False
+        self._own_pid = 0
         self._connects = 0
         self.connection = self._connect()
 
@@ -232,16 +233,22 @@ class PostgresDialect(Dialect):
         """Ask for notifications on this connection; `descriptor` turns readable when one arrives while it rests."""
         self._channel = channel
         self._is_listening = True
-        own_pid = self.connection.info.backend_pid
-
-        def heard(notify: psycopg.Notify) -> None:
-            self._is_notified = self._is_notified or notify.pid != own_pid
-
-        self.connection.add_notify_handler(heard)
+        self._own_pid = self.connection.info.backend_pid
+        self.connection.add_notify_handler(self._heard)
         try:
             self.connection.execute(f"LISTEN {channel}", prepare=False)
         except psycopg.Error as error:
             raise self.translate(error) or error from error
+
+    def unlisten(self) -> None:
+        """Ask for no more notifications; a connection that is broken has forgotten already."""
+        self._is_listening = False
+        try:
+            if not self.connection.closed:
+                self.connection.remove_notify_handler(self._heard)
+                self.connection.execute(f"UNLISTEN {self._channel}", prepare=False)
+        except psycopg.Error:
+            self.connection.close()
 
     def take_notified(self) -> bool:
         """Whether another connection notified since the last call, also while a statement ran here."""
@@ -293,6 +300,9 @@ class PostgresDialect(Dialect):
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+    def _heard(self, notify: psycopg.Notify) -> None:
+        self._is_notified = self._is_notified or notify.pid != self._own_pid
 
     def _sequence(self, table: str, column: str) -> str:
         params: Params = {"table": table, "column": column}
