@@ -85,6 +85,13 @@ def test_options_before_the_verb_count_as_much_as_behind_it(local: Cli) -> None:
     assert [worker["queues"] for worker in workers] == [["mail"], ["mail"]]
 
 
+def test_without_a_verb_workers_are_listed_and_none_is_started(local: Cli) -> None:
+    plain, with_options = local.run("worker"), local.run("worker", "-n", "2")
+
+    assert (plain.returncode, "no worker is running" in plain.stderr) == (0, True)
+    assert (with_options.returncode, "queuectl worker start" in with_options.stderr) == (2, True)
+
+
 def test_stopping_now_hands_the_running_job_back_uncharged(cli: Cli) -> None:
     cli.enqueue("sleep 60")
     cli.ok("worker", "start", "-d")

@@ -57,7 +57,7 @@ _START_EXAMPLES = """\
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
-    """Declare the verbs and their arguments; without a verb, one worker is started."""
+    """Declare the verbs and their arguments; without a verb, the living workers are listed."""
     verbs = add_verbs(
         parser,
         {
@@ -76,8 +76,9 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
             "install": ("run workers as a unit of your own systemd, from now on", INSTALL_EXAMPLES, run_install),
             "uninstall": ("stop that unit and remove it", UNINSTALL_EXAMPLES, run_uninstall),
         },
-        default="start",
+        default="list",
     )
+    parser.set_defaults(all=False)
     _add_start_options(parser)
     _add_start_options(verbs["start"], stands=True)
     for verb in (verbs["stop"], verbs["restart"]):
@@ -200,6 +201,8 @@ def run_restart(args: "Args") -> int:
 
 def run_list(args: "Args") -> int:
     """Print workers."""
+    if args.count != "1" or args.concurrency or args.queue or args.detach or args.until_idle:
+        raise BadInput("a list takes no options of a start", hint="to start workers: queuectl worker start")
 
     def look(tx: "Tx") -> "tuple[list[Worker], dict[str, list[str]], int]":
         rows = workers.newest(tx, ALL_LIMIT) if args.all else workers.live(tx)
