@@ -155,9 +155,10 @@ def send(number: signal.Signals, *pids: int) -> None:
 
 
 def cut_power(cli: Cli, *, spared: Iterable[int] = ()) -> None:
-    """Kill all that is of a home at one stroke; supervisors and workers first, so that none sees another die."""
+    """Kill all that is of a home at one stroke; supervisors and workers stand still first, so none sees another die."""
     ours = {int(str(row["pid"])) for row in cli.json("worker", "list", "--all") if row["state"] == "live"}
     everyone = set(pids_with("QUEUECTL_HOME", cli.target.home.root)) - set(spared)
+    send(signal.SIGSTOP, *ours & everyone)
     send(signal.SIGKILL, *ours & everyone, *everyone - ours)
 
 
