@@ -20,7 +20,7 @@ from queuectl.store import archive, audit, config, jobs, migrate, workers
 from queuectl.store.database import Database
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
 from tests.scenarios.faults import damage
-from tests.store.rows import add_job, add_worker, last_act
+from tests.store.rows import add_dead_worker, add_job, add_worker, last_act
 
 if TYPE_CHECKING:
     from queuectl.store.dialect import Row, Table
@@ -30,9 +30,9 @@ WHO = "ann@here"
 
 @pytest.fixture
 def filled(target: Target) -> Target:
-    """A store with jobs in several states, runs, a worker that holds one of them, settings and acts; closed."""
+    """A store with jobs in several states, runs, a dead worker that holds one of them, settings and acts; closed."""
     database = connect(target)
-    add_worker(database)
+    add_dead_worker(database, target.home.run)
     for state in State:
         add_job(database, state, given_id=f"the-{state}", queue="mail" if state is State.DEAD else "default",
                 env='{"A": "ü"}', tags='["x"]', held_at=5 if state is State.BLOCKED else None)  # fmt: skip
@@ -197,6 +197,7 @@ def test_a_restore_puts_everything_back_and_keeps_what_was_there(filled: Target,
     add_job(database, given_id="later")
     database.write(lambda tx: jobs.delete(tx, [1, 2]))
     database.write(lambda tx: config.put(tx, "max_retries", "9"))
+    Rescuer(database, filled.home, {}).look()
     database.close()
     later = contents(filled)
 
@@ -308,6 +309,59 @@ def test_workers_of_the_backup_are_lost_so_that_their_jobs_are_rescued(filled: T
     database.close()
 
 
+def test_jobs_of_dead_workers_are_settled_before_what_was_there_is_kept(filled: Target, tmp_path: Path) -> None:
+    take(filled, tmp_path / "copy.db")
+
+    done = put_back(filled, tmp_path / "copy.db")
+
+    with closing(connect(locate(f"sqlite://{done.kept}", {}))) as kept:
+        job = kept.read(lambda tx: jobs.find(tx, "the-processing"))
+        assert job is not None
+        assert (job.state, job.losses) == (State.PENDING, 1)
+
+
+def test_a_restore_is_refused_while_a_worker_out_of_sight_may_run_a_job(target: Target, tmp_path: Path) -> None:
+    database = connect(target)
+    add_worker(database, "far-away", host="elsewhere", namespace="another")
+    add_job(database, State.PROCESSING, given_id="busy", worker_id="far-away")
+    database.close()
+    take(target, tmp_path / "copy.db")
+    before = contents(target)
+
+    with pytest.raises(Refused, match=r"busy.*far-aw.*elsewhere") as refused:
+        put_back(target, tmp_path / "copy.db")
+
+    assert "restore again" in refused.value.hint
+    assert contents(target) == before
+    assert not os.path.exists(target.home.backups)
+
+
+def test_a_job_claimed_after_the_rescue_is_seen_once_nobody_can_claim(
+    filled: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(filled, tmp_path / "copy.db")
+    look = Rescuer.look
+
+    def claim_afterwards(rescuer: Rescuer) -> list[str]:
+        notes = look(rescuer)
+        add_worker(rescuer._database, "late", host="elsewhere", namespace="another")
+        add_job(rescuer._database, State.PROCESSING, given_id="busy", worker_id="late")
+        return notes
+
+    monkeypatch.setattr(Rescuer, "look", claim_afterwards)
+    monkeypatch.setattr("queuectl.actions.archive._end_what_is_left", only_look)
+    with pytest.raises(Refused, match=r"busy.*late"):
+        put_back(filled, tmp_path / "copy.db")
+
+    with closing(connect(filled)) as database:
+        assert database.read(lambda tx: jobs.find(tx, "busy")) is not None
+
+
+def only_look(target: Target, database: Database) -> None:
+    """Rescue without looking at what is still running afterwards."""
+    Rescuer(database, target.home, {}).look()
+
+
 def test_nothing_happens_before_it_is_confirmed(filled: Target, tmp_path: Path) -> None:
     take(filled, tmp_path / "copy.db")
     before = contents(filled)
@@ -384,6 +438,7 @@ def test_a_restore_that_fails_half_way_leaves_the_old_state(
     take(filled, tmp_path / "copy.db")
     database = connect(filled)
     add_job(database, given_id="later")
+    Rescuer(database, filled.home, {}).look()
     database.close()
     before = contents(filled)
 

@@ -664,6 +664,19 @@ def test_a_process_that_outlived_its_run_is_told(db: Database, target: Target) -
     assert f"kill {pid}" in finding.mend
 
 
+@pytest.mark.parametrize("is_of_this_store", [True, False], ids=["this-store", "another-store"])
+def test_a_process_of_a_worker_that_only_a_lock_of_this_store_knows_is_told(
+    db: Database, target: Target, is_of_this_store: bool
+) -> None:
+    mark = store_mark(db.dialect) if is_of_this_store else "another"
+    Path(target.home.run, "unknown.lock").write_text(f"1.0 60.0 {mark}\n")
+
+    with _process(QUEUECTL_CLAIM="unknown:7:1") as pid:
+        finding = only(target, "processes")
+
+    assert (f"process {pid} (sleep, job number 7)" in finding.what) is is_of_this_store
+
+
 def test_a_paused_queue_with_jobs_is_told(db: Database, target: Target) -> None:
     control.pause_queue(db, "mail", who="me")
     assert is_ok(target, "paused")

@@ -13,7 +13,8 @@ import pytest
 from queuectl.actions.connect import Target, connect, locate
 from tests.program import PROGRAM, Cli, running_cli, wait_for
 from tests.scenarios.faults import damage, filled, small_disk
-from tests.scenarios.working import on_postgres, on_sqlite
+from tests.scenarios.processes import Guard, send, worker_pids
+from tests.scenarios.working import on_postgres, on_sqlite, workers_of
 from tests.store.rows import add_job
 
 
@@ -56,6 +57,26 @@ def test_a_backup_while_workers_drain_has_every_job_acknowledged_before_it_began
     cli.drain("-n", "2")
     states = [job["state"] for job in cli.json("list", "--limit", "9999")]
     assert states.count("completed") == len(states)
+
+
+def test_a_restore_leaves_no_command_running_that_would_be_run_twice(cli: Cli, guard: Guard, tmp_path: Path) -> None:
+    job_id = cli.enqueue(guard.around("test -e over || sleep 600"))
+    cli.ok("backup", "copy.db")
+    killed = cli.start("worker", "start")
+    guard.wait_for_run(1)
+    send(signal.SIGKILL, killed.pid, *worker_pids(cli))
+    wait_for(lambda: not workers_of(cli) or None, "nobody alive")
+    before = guard.holders()
+
+    cli.ok("restore", "copy.db", "--yes")
+    after = guard.holders()
+    (tmp_path / "over").touch()
+    cli.drain()
+
+    assert before
+    assert not after
+    assert guard.lines == ["run 1", "run 1"]
+    assert cli.job(job_id)["state"] == "completed"
 
 
 @pytest.fixture

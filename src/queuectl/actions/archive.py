@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 
 from queuectl.actions.connect import connect
 from queuectl.actions.liveness import pulse
+from queuectl.actions.rescue import Rescuer
 from queuectl.errors import BadInput, NotAStore, NotFound, Refused, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.units import counted
 from queuectl.model.value import Value
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 ALONE_SECONDS = 2.0
 LONG_SECONDS = 3600.0
 STAGED = ".restore-"
+NAMED = 5
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
@@ -72,7 +74,8 @@ def restore(target: "Target", path: str, *, who: str, confirm: "Callable[[int, i
     """Put a backup in the place of all that is in a store, at once or not at all, while nobody else uses it.
 
     `confirm` is told how many jobs go and how many come, and raises to keep things as they are. What was there is
-    kept in the home's `backups`, unless there was nothing. `path` itself is never written to.
+    kept in the home's `backups`, unless there was nothing. `path` itself is never written to. What is left of commands
+    whose workers died is ended first: the backup does not know of them, and its jobs would run beside them.
     """
     path = os.path.abspath(path)
     coming = _examine(target, path)
@@ -81,10 +84,42 @@ def restore(target: "Target", path: str, *, who: str, confirm: "Callable[[int, i
         going = database.read(lambda tx: jobs.count_matching(tx, jobs.Filter()))
     confirm(going, coming)
     target.home.make()
+    with closing(_connect(target)) as database:
+        _end_what_is_left(target, database)
     with setup_lock(target.home), _staged(target, path) as staged:
         if target.sqlite_path is not None:
             return _replace_sqlite(target, target.sqlite_path, staged, path, who)
         return _replace_postgres(target, staged, path, who)
+
+
+def _end_what_is_left(target: "Target", database: Database) -> None:
+    """Take the jobs of dead workers back, as the next worker would, and refuse while any may still run."""
+    Rescuer(database, target.home, os.environ).look()
+    database.read(_refuse_while_running)
+
+
+def _refuse_while_running(tx: "Tx") -> None:
+    """Refuse while a command may run that nothing would know of once the store is replaced."""
+    held = workers.jobs_held(tx)
+    if not held:
+        return
+    who = [_holder(tx, worker_id) for worker_id in sorted(held)]
+    names = sorted(name for each in held.values() for name in each)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    hint = "queuectl doctor says what keeps them; then restore again"
+    if not tx.dialect.is_local:
+        hint = (
+            "stop the workers of that host; if it is gone, run a worker here until the lease is over "
+            "(queuectl worker start), stop it, and restore again"
+        )
+    raise Refused(f"still running: job {', '.join(names[:NAMED])}{more}, by {', '.join(who[:NAMED])}", hint=hint)
+
+
+def _holder(tx: "Tx", worker_id: str) -> str:
+    worker = workers.get(tx, worker_id)
+    if worker is None:
+        return f"worker {worker_id[:6]}"
+    return f"worker {worker_id[:6]} (pid {worker.pid} on {worker.host})"
 
 
 def _copy(database: Database, part: str) -> int:
@@ -178,6 +213,7 @@ def _staged(target: "Target", path: str) -> "Iterator[Database]":
 def _replace_sqlite(target: "Target", store: str, staged: Database, path: str, who: str) -> Restored:
     with closing(_alone(store)) as database:
         dialect = _sqlite_of(database)
+        database.read(_refuse_while_running)
         kept = _keep(target, database)
         going, used = database.read(lambda tx: (jobs.count_matching(tx, jobs.Filter()), archive.last_numbers(tx)))
         coming = staged.write(lambda tx: _finish(tx, used, path, who))
@@ -216,6 +252,7 @@ def _replace_postgres(target: "Target", staged: Database, path: str, who: str) -
                 raise
             if dialect.other_sessions():
                 raise _used(dialect)
+            _refuse_while_running(tx)
             kept = _keep_rows(target, tx)
             going, used = jobs.count_matching(tx, jobs.Filter()), archive.last_numbers(tx)
             dialect.empty(names)

@@ -1,13 +1,13 @@
 """Checks of workers, their jobs and queues: who should be at work and is not, and what is left of those gone."""
 
 from queuectl import __version__
-from queuectl.actions.liveness import can_see_tree
+from queuectl.actions.liveness import can_see_tree, store_mark
 from queuectl.model.finding import error, ok, warning
 from queuectl.model.states import State
 from queuectl.model.units import counted, rough_duration_text
 from queuectl.store import claims
 from queuectl.store import workers as rows
-from queuectl.system.liveness import Pulse
+from queuectl.system.liveness import Pulse, lock_path, read_note
 from queuectl.system.locks import program_of
 from queuectl.system.process import Processes, is_stopped
 
@@ -196,9 +196,16 @@ def _jobs_of(case: "Case", worker_ids: "set[str]") -> list[str]:
 
 
 def _is_ours(case: "Case", mark: str) -> bool:
-    """Whether a mark names a worker of this store: several stores may run commands on this host."""
+    """Whether a mark names a worker of this store: several stores may run commands on this host.
+
+    A worker that only its lock knows, which says for whom it worked, is of a store since replaced or begun anew.
+    """
     worker_id = mark.partition(":")[0]
-    return case.store.read(lambda tx: rows.get(tx, worker_id)) is not None
+    if case.store.read(lambda tx: rows.get(tx, worker_id)) is not None:
+        return True
+    return "/" not in worker_id and read_note(lock_path(case.target.home, worker_id)).store == store_mark(
+        case.store.dialect
+    )
 
 
 def _number(mark: str) -> str:
