@@ -173,6 +173,34 @@ def test_an_older_sqlite_is_copied_before_it_is_changed(target: Target, old_stor
 
 
 @ON_SQLITE
+@pytest.mark.usefixtures("next_program", "old_store")
+@pytest.mark.parametrize("is_left", [True, False], ids=["one-was-left", "none-was-left"])
+def test_the_copy_is_for_its_owner_alone(target: Target, is_left: bool) -> None:
+    copy = Path(f"{target.sqlite_path}.schema{NEXT - 1}.bak")
+    if is_left:
+        copy.write_text("half a copy")
+        copy.chmod(0o644)
+
+    umask = os.umask(0)
+    try:
+        connect(target).close()
+    finally:
+        os.umask(umask)
+
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+@ON_SQLITE
+@pytest.mark.usefixtures("next_program", "old_store")
+def test_a_link_in_the_place_of_the_copy_is_not_followed(target: Target, tmp_path: Path) -> None:
+    Path(f"{target.sqlite_path}.schema{NEXT - 1}.bak").symlink_to(tmp_path / "elsewhere")
+
+    connect(target).close()
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@ON_SQLITE
 @pytest.mark.usefixtures("next_program")
 def test_a_copy_that_a_cut_off_migration_left_is_written_anew(target: Target, old_store: int) -> None:
     Path(f"{target.sqlite_path}.schema{NEXT - 1}.bak").write_text("half a copy")

@@ -2,7 +2,7 @@
 
 import os
 
-from queuectl.errors import StoreFull, StoreNewer, StoreOlder
+from queuectl.errors import StoreFull, StoreNewer, StoreOlder, StoreUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +101,12 @@ def _copy(dialect: "SqliteDialect", version: int) -> None:
             f"migrating {dialect.path} needs {2 * size} bytes for a copy; {free} are free",
             hint="free some disk space",
         )
-    if os.path.exists(target):
-        os.unlink(target)  # left by a migration that was cut off; the file itself is still the old one
+    try:
+        if os.path.lexists(target):
+            os.unlink(target)  # left by a migration that was cut off; the file itself is still the old one
+        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StoreUnreachable(
+            f"cannot create {target}: {error.strerror}", hint="check the folder and the disk"
+        ) from None
     dialect.copy_to(target)
