@@ -1,5 +1,6 @@
 """Backup and restore: a whole copy or none, into either kind of store, at once or not at all."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from queuectl.model.states import State
 from queuectl.store import archive, audit, config, jobs, migrate, workers
 from queuectl.store.database import Database
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
+from queuectl.system.parts import Part
 from tests.scenarios.faults import damage
 from tests.store.rows import add_dead_worker, add_job, add_worker, last_act
 
@@ -186,6 +188,62 @@ def test_a_backup_that_fails_leaves_nothing(filled: Target, tmp_path: Path, monk
         take(filled, tmp_path / "copy.db")
 
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP])
+def test_a_file_system_without_links_takes_a_backup_too(
+    filled: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(_part: str, path: str) -> None:
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr(os, "link", refuse)
+
+    take(filled, tmp_path / "copy.db")
+
+    assert damage(str(tmp_path / "copy.db")) == "ok"
+
+
+def test_a_file_that_came_meanwhile_is_not_replaced_without_links_either(
+    filled: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def come_and_refuse(_part: str, path: str) -> None:
+        Path(path).write_text("precious")
+        raise OSError(errno.EPERM, "no links", path)
+
+    monkeypatch.setattr(os, "link", come_and_refuse)
+
+    with pytest.raises(Refused, match="exists"):
+        take(filled, tmp_path / "copy.db")
+
+    assert (tmp_path / "copy.db").read_text() == "precious"
+
+
+@pytest.mark.parametrize("act", ["backup", "restore"])
+def test_what_killed_backups_and_restores_left_is_removed(filled: Target, tmp_path: Path, act: str) -> None:
+    take(filled, tmp_path / "copy.db")
+    os.mkdir(filled.home.backups)
+    left = [
+        Path(filled.home.root, ".restore-0123.part"),
+        Path(filled.home.backups, ".before-restore-20260101T000000Z.db.0123.part"),
+    ]
+    for path in left:
+        path.touch()
+
+    if act == "backup":
+        (tmp_path / ".copy.db.0123.part").touch()
+        take(filled, tmp_path / "copy.db", force=True)
+    else:
+        put_back(filled, tmp_path / "copy.db")
+
+    assert [path for path in (*left, *tmp_path.glob(".copy.db.*")) if path.exists()] == []
+
+
+def test_a_backup_under_way_at_the_same_place_is_left_alone(filled: Target, tmp_path: Path) -> None:
+    with closing(Part(str(tmp_path), ".copy.db.")) as under_way:
+        take(filled, tmp_path / "copy.db")
+
+        assert os.path.exists(under_way.path)
 
 
 def test_a_restore_puts_everything_back_and_keeps_what_was_there(filled: Target, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ The file is a SQLite database of queuectl's own schema, whichever kind of store 
 (docs/adr/0012-a-backup-is-a-sqlite-file.md). Output files are not part of it.
 """
 
+import errno
 import os
 from contextlib import closing, contextmanager
 
@@ -16,9 +17,10 @@ from queuectl.model.value import Value
 from queuectl.store import archive, audit, jobs, migrate, workers
 from queuectl.store.database import Database
 from queuectl.store.sqlite import Archive, SqliteDialect
-from queuectl.system.home import create_private, make_folder, remove_file, setup_lock, sync_folder
+from queuectl.system.home import make_folder, setup_lock, sync_folder
 from queuectl.system.liveness import Pulse
 from queuectl.system.openfiles import holders_of
+from queuectl.system.parts import Part, remove_left_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 ALONE_SECONDS = 2.0
 LONG_SECONDS = 3600.0
 STAGED = ".restore-"
+KEPT = "before-restore-"
 NAMED = 5
+_NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
@@ -61,6 +65,7 @@ def backup(target: "Target", path: str, *, who: str, force: bool = False) -> Bac
     path = os.path.abspath(path)
     _refuse_place(target, path, force=force)
     with closing(connect(target)) as database:
+        _remove_left(target)
         with _arriving(path, force=force) as part:
             count = _copy(database, part)
         try:
@@ -191,23 +196,23 @@ def _connect(target: "Target") -> Database:
 @contextmanager
 def _staged(target: "Target", path: str) -> "Iterator[Database]":
     """Give a copy of a backup that is of this program's schema and in which no worker lives; gone afterwards."""
-    for name in os.listdir(target.home.root):
-        if name.startswith(STAGED):  # left by a restore that was cut off; the setup lock says that none is under way
-            remove_file(os.path.join(target.home.root, name))
-    staged = os.path.join(target.home.root, f"{STAGED}{os.getpid()}.db")
-    create_private(staged)
-    try:
+    _remove_left(target)
+    with closing(Part(target.home.root, STAGED)) as staged:
         with closing(_open_archive(path)) as found:
-            found.copy_to(staged)
-        with closing(_open_file(staged)) as database:
+            found.copy_to(staged.path)
+        with closing(_open_file(staged.path)) as database:
             dialect = _sqlite_of(database)
             dialect.leave_wal()
             dialect.do_not_sync()
             migrate.bring_up(database)
             database.write(workers.give_up_all)
             yield database
-    finally:
-        _remove(staged)
+
+
+def _remove_left(target: "Target") -> None:
+    """Remove what backups and restores of this store left that were killed."""
+    remove_left_parts(target.home.root, STAGED)
+    remove_left_parts(target.home.backups, f".{KEPT}")
 
 
 def _replace_sqlite(target: "Target", store: str, staged: Database, path: str, who: str) -> Restored:
@@ -299,11 +304,11 @@ def _place_to_keep(target: "Target", now: int) -> str:
 
     make_folder(target.home.backups)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now // 1000))
-    kept = os.path.join(target.home.backups, f"before-restore-{stamp}.db")
+    kept = os.path.join(target.home.backups, f"{KEPT}{stamp}.db")
     number = 1
     while os.path.lexists(kept):
         number += 1
-        kept = os.path.join(target.home.backups, f"before-restore-{stamp}-{number}.db")
+        kept = os.path.join(target.home.backups, f"{KEPT}{stamp}-{number}.db")
     return kept
 
 
@@ -362,14 +367,10 @@ def _is_store(target: "Target", path: str) -> bool:
 def _arriving(path: str, *, force: bool) -> "Iterator[str]":
     """Give a hidden file beside a path, which takes the path's place once it is whole; else nothing is left of it."""
     folder, name = os.path.split(path)
-    part = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    _remove(part)
-    create_private(part)
-    try:
-        yield part
-        _put_in_place(part, path, force=force)
-    finally:
-        _remove(part)
+    remove_left_parts(folder, f".{name}.")
+    with closing(Part(folder, f".{name}.")) as part:
+        yield part.path
+        _put_in_place(part.path, path, force=force)
 
 
 def _put_in_place(part: str, path: str, *, force: bool) -> None:
@@ -379,13 +380,22 @@ def _put_in_place(part: str, path: str, *, force: bool) -> None:
         else:
             try:
                 os.link(part, path)  # unlike a rename it never takes the place of what came there meanwhile
-            except PermissionError:
-                os.rename(part, path)  # a file system without links
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                _rename(part, path)
         sync_folder(os.path.dirname(path))
     except FileExistsError:
         raise Refused(f"{path} exists", hint="name another file, or replace it with --force") from None
     except OSError as error:
         raise StoreUnreachable(f"cannot write {path}: {error.strerror}", hint="check the folder and the disk") from None
+
+
+def _rename(part: str, path: str) -> None:
+    """Rename on a file system without links, where nothing is to be replaced as far as can be known."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    os.rename(part, path)
 
 
 def _sync(path: str) -> None:
@@ -397,11 +407,6 @@ def _sync(path: str) -> None:
             os.close(fd)
     except OSError as error:
         raise StoreFull(f"cannot write {path}: {error.strerror}", hint="check the disk") from None
-
-
-def _remove(path: str) -> None:
-    for end in _BESIDE:
-        remove_file(f"{path}{end}")
 
 
 @contextmanager
