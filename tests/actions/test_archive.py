@@ -18,7 +18,7 @@ from queuectl.actions.rescue import Rescuer
 from queuectl.errors import BadInput, NotAStore, NotFound, QueuectlError, Refused, StoreNewer
 from queuectl.model.states import State
 from queuectl.store import archive, audit, config, jobs, migrate, workers
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
 from queuectl.system.parts import Part
 from tests.scenarios.faults import damage
@@ -643,3 +643,23 @@ def test_a_damaged_store_is_to_be_moved_aside_first(filled: Target, tmp_path: Pa
     assert f"mv {filled.home.database} {filled.home.database}.damaged" in refused.value.hint
     os.rename(filled.home.database, f"{filled.home.database}.damaged")
     assert put_back(filled, tmp_path / "copy.db").jobs == 8
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_a_transaction_may_rest_while_files_are_written_and_checked(
+    filled: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[object] = []
+    copy_rows = archive.copy_rows
+
+    def look_and_copy(source: Tx, to: Tx, found: "list[Table]") -> None:
+        served = source if source.dialect.name == "postgres" else to
+        limits.append(served.rows("SHOW idle_in_transaction_session_timeout")[0][0])
+        copy_rows(source, to, found)
+
+    monkeypatch.setattr(archive, "copy_rows", look_and_copy)
+
+    take(filled, tmp_path / "copy.db")
+    put_back(filled, tmp_path / "copy.db")
+
+    assert limits == ["0", "0", "0"]  # the backup, what is kept, and what comes

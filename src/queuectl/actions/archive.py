@@ -139,6 +139,7 @@ def _copy(database: Database, part: str) -> int:
 
 def _export(tx: "Tx", part: str) -> None:
     """Write all rows that a transaction sees into a file of our schema."""
+    tx.dialect.read_at_leisure()
     with closing(_open_file(part)) as exported:
         dialect = _sqlite_of(exported)
         migrate.set_up_sqlite(dialect, exported)
@@ -249,6 +250,7 @@ def _replace_postgres(target: "Target", staged: Database, path: str, who: str) -
         names = [table.name for table in tables]
 
         def work(tx: "Tx") -> Restored:
+            dialect.read_at_leisure()  # it rests while what is kept is written and checked
             try:
                 dialect.take_alone(names)
             except Exception as error:

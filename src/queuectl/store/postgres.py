@@ -275,6 +275,11 @@ class PostgresDialect(Dialect):
             return None
         if isinstance(error, pg_errors.LockNotAvailable | pg_errors.QueryCanceled):
             return StoreBusy(f"PostgreSQL rows were locked for {self._lock_seconds:g} s", hint="try again in a moment")
+        if isinstance(error, pg_errors.IdleInTransactionSessionTimeout):
+            return StoreError(
+                "PostgreSQL ended a transaction that rested for too long between two statements",
+                hint="nothing was changed; try again. Was this host stopped, or very busy?",
+            )
         if isinstance(error, pg_errors.DiskFull):
             return StoreFull("PostgreSQL has no space left", hint="free some disk space; nothing was changed")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
