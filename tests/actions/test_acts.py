@@ -1,9 +1,12 @@
 """Acts: every verb on a job in every state, by name and among many; what is passed by, and what is on record."""
 
+from contextlib import closing
+
 import pytest
 
 from queuectl.actions import acts, control
 from queuectl.actions.acts import Act, act_on_each, act_on_many, choose
+from queuectl.actions.connect import Target, connect
 from queuectl.actions.edit import edit_act
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import submit
@@ -285,3 +288,17 @@ def test_what_is_meant_is_on_record_in_the_words_of_the_command_line(db: Databas
 
     words = "1-9 --state dead,failed --queue q --tag a --tag b --command 'rm' --error '7' --since"
     assert last_act(db) == ("me", "delete", f"1 to 1: {words}", 1)
+
+
+def test_others_can_write_between_two_pages(db: Database, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acts, "PAGE", 2)
+    for _ in range(5):
+        add_job(db)
+    chosen = choose(db, acts.CANCEL, EVERYTHING)
+    added: list[Job] = []
+
+    with closing(connect(target, is_patient=False)) as other:
+        tally = act_on_many(db, chosen, who="me", sleep=lambda _: added.append(add_job(other)))
+
+    assert tally.count == 5
+    assert [get_job(db, job.seq).state for job in added] == [State.PENDING] * 2  # three pages

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from queuectl.actions import upkeep
-from queuectl.actions.connect import Target
+from queuectl.actions import pace, upkeep
+from queuectl.actions.connect import Target, connect
 from queuectl.actions.upkeep import Pruned, Rule, Upkeep
 from queuectl.errors import BadInput
 from queuectl.model.states import FINAL, State
@@ -150,6 +151,41 @@ def test_many_go_in_portions_and_one_act_is_on_record(db: Database, monkeypatch:
     acts = db.read(lambda tx: audit.newest(tx, 10))
     assert [(act.who, act.action, act.count) for act in acts] == [(WHO, "prune", 35)]
     assert acts[0].target == "completed for 7d, cancelled for 7d"
+
+
+def test_others_can_write_between_two_portions(db: Database, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "BATCH", 10)
+    for _ in range(35):
+        add_finished(db, State.COMPLETED, 2 * WEEK_MS)
+    rests: list[float] = []
+    added: list[int] = []
+
+    with closing(connect(target, is_patient=False)) as other:
+
+        def use_the_rest(seconds: float) -> None:
+            rests.append(seconds)
+            added.append(add_job(other).seq)
+
+        upkeep.prune(db, upkeep.retention(settings()), who=WHO, sleep=use_the_rest)
+
+    assert len(rests) == 3  # four portions
+    assert all(pace.LEAST_S <= each <= pace.LONGEST_S for each in rests)
+    assert left(db) == added
+
+
+def test_a_supervisor_that_leaves_lets_others_write_between_two_portions(
+    db: Database, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "BATCH", 2)
+    monkeypatch.setattr(upkeep, "LAST_S", 60.0)
+    for _ in range(5):
+        add_finished(db, State.COMPLETED, 2 * WEEK_MS)
+    rests: list[float] = []
+
+    Upkeep(db, target.home, {}).finish(sleep=rests.append)
+
+    assert left(db) == []
+    assert len(rests) == 2  # three portions
 
 
 def test_a_portion_is_shared_by_all_states(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

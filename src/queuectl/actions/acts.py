@@ -1,6 +1,8 @@
 """Acts: what each verb of a person does to a job in every state, to jobs named one by one and to many at once."""
 
-from queuectl.actions import selection
+import time
+
+from queuectl.actions import pace, selection
 from queuectl.actions.liveness import pulse
 from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
@@ -130,14 +132,19 @@ def choose(database: "Database", act: Act, wanted: "Selection") -> Chosen:
     return database.read(look)
 
 
-def act_on_many(database: "Database", chosen: Chosen, *, who: str) -> Tally:
-    """Act on chosen jobs, a page per transaction so that no writer waits long; each page is on record.
+def act_on_many(
+    database: "Database", chosen: Chosen, *, who: str, sleep: "Callable[[float], object]" = time.sleep
+) -> Tally:
+    """Act on chosen jobs, a page per transaction and rests between so that no writer waits long; each is on record.
 
     A job that has moved on since it was chosen is passed by, as is one the act is refused for.
     """
-    count, passed = 0, dict(chosen.passed)
+    count, passed, began = 0, dict(chosen.passed), time.monotonic()
     for start in range(0, len(chosen.seqs), PAGE):
         page = chosen.seqs[start : start + PAGE]
+        if start:
+            pace.rest(began, sleep)
+        began = time.monotonic()
 
         def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
             done, left = 0, []

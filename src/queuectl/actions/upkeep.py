@@ -3,6 +3,7 @@
 import random
 import time
 
+from queuectl.actions import pace
 from queuectl.actions.connect import working_settings
 from queuectl.actions.liveness import pulse
 from queuectl.actions.sweep import Sweeper
@@ -113,14 +114,19 @@ def count_expired(database: "Database", rules: "Sequence[Rule]") -> Pruned:
     return database.read(look)
 
 
-def prune(database: "Database", rules: "Sequence[Rule]", *, who: str) -> Pruned:
-    """Remove the jobs the rules let go of, with their runs and output, a batch per transaction."""
+def prune(
+    database: "Database", rules: "Sequence[Rule]", *, who: str, sleep: "Callable[[float], object]" = time.sleep
+) -> Pruned:
+    """Remove the jobs the rules let go of, with their runs and output, a batch per transaction and rests between."""
     pruner = _Pruner(database, who)
-    total, is_more = Pruned(), True
-    while is_more:
+    total = Pruned()
+    while True:
+        began = time.monotonic()
         gone, is_more = pruner.batch(lambda _: rules)
         total = total.plus(gone)
-    return total
+        if not is_more:
+            return total
+        pace.rest(began, sleep)
 
 
 def refuse_rewrite(database: "Database") -> None:
@@ -175,11 +181,12 @@ class Upkeep:
         ended = time.monotonic()
         self._chores[chore] = ended + max(pause_s, REST * (ended - began))
 
-    def finish(self) -> None:
+    def finish(self, sleep: "Callable[[float], object]" = time.sleep) -> None:
         """Prune for a moment before leaving: who only ever works off what is there would never come to it."""
-        until = time.monotonic() + LAST_S
+        until = (began := time.monotonic()) + LAST_S
         while self._prune() < PRUNE_EVERY_S / 2 and time.monotonic() < until:
-            pass
+            pace.rest(began, sleep)
+            began = time.monotonic()
 
     def _prune(self) -> float:
         gone, is_more = self._pruner.batch(lambda tx: retention(working_settings(tx, self._environ)))
