@@ -1,5 +1,6 @@
 """What is refused, with which exit code and which words; nothing is ever left behind by it."""
 
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from queuectl.actions.connect import connect
+from queuectl.cli.lines import MAX_LINE_BYTES, read_lines, read_pieces
+from queuectl.errors import BadInput
 from queuectl.store import config
 from tests.program import PROGRAM, QUOTED, Cli
 
@@ -265,6 +268,35 @@ def test_a_command_of_two_megabytes_is_refused(local: Cli) -> None:
     assert "line 1: command has 2000005 bytes; the limit is 1048576" in done.stderr
     assert "put it in a script" in done.stderr
     assert len(done.stderr) < 1000
+
+
+@pytest.mark.needs("prlimit")
+@pytest.mark.parametrize("words", [["enqueue", "--from", "/dev/zero"], ["import", "/dev/zero"]], ids=" ".join)
+def test_a_line_without_an_end_is_refused_before_it_fills_memory(local: Cli, words: list[str]) -> None:
+    local.prefix = ("prlimit", f"--as={1 << 30}")
+
+    done = local.run(*words)
+
+    assert done.returncode == 2, done.stderr
+    assert "line 1: longer than" in done.stderr
+    assert local.json("list") == []
+
+
+@pytest.mark.parametrize("line", ["true", "x" * 5_000_000], ids=["before-a-short-one", "in-many-pieces"])
+def test_a_line_that_is_too_long_is_named_by_its_number(line: str) -> None:
+    data = b"true\n# " + line.encode() + b"\n\n" + b"x" * (MAX_LINE_BYTES + 1) + b"\ntrue\n"
+
+    with pytest.raises(BadInput, match="line 4: longer than 16MiB"):
+        read_pieces(io.BytesIO(data), MAX_LINE_BYTES, "nothing was added")
+    with pytest.raises(BadInput, match="line 4: longer than 16MiB"):
+        list(read_lines(io.BytesIO(data), MAX_LINE_BYTES, "nothing was added"))
+
+
+def test_a_line_as_long_as_may_be_is_read_whole() -> None:
+    lines = [b"true\n", b"x" * (MAX_LINE_BYTES - 1) + b"\n", b"last"]
+
+    assert read_pieces(io.BytesIO(b"".join(lines)), MAX_LINE_BYTES, "") == b"".join(lines)
+    assert list(read_lines(io.BytesIO(b"".join(lines)), MAX_LINE_BYTES, "")) == lines
 
 
 def test_bytes_that_are_no_text_are_refused_with_their_line(local: Cli) -> None:

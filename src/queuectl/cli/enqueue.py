@@ -194,12 +194,15 @@ def _spec_from_line(line: str, now_ms: int, base: JobSpec) -> JobSpec:
 
 
 def _lines(source: str) -> list[str]:
+    from queuectl.cli.lines import MAX_LINE_BYTES, read_pieces
+
+    hint = "nothing was added; end each line with a newline"
     try:
         if source == "-":
-            data = sys.stdin.buffer.read()
+            data = read_pieces(sys.stdin.buffer, MAX_LINE_BYTES, hint)
         else:
             with open(source, "rb") as file:
-                data = file.read()
+                data = read_pieces(file, MAX_LINE_BYTES, hint)
     except OSError as error:
         raise BadInput(f"cannot read {source}: {error.strerror}") from None
     try:

@@ -3,6 +3,7 @@
 import sys
 
 from queuectl.actions.transfer import Rules, import_lines
+from queuectl.cli.lines import MAX_EXPORT_LINE_BYTES, read_lines
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json
 from queuectl.errors import BadInput
@@ -24,6 +25,8 @@ EXAMPLES = """\
 Numbers and ids are kept; one that is taken refuses the whole file (exit code 6).
 A job that was running when it was exported waits to be run again, and no loss is counted.
 """
+
+_HINT = "nothing was written; name a file that queuectl export wrote"
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
@@ -64,9 +67,9 @@ def _beside(done: "Imported") -> str:
 def _lines(source: str) -> "Iterator[bytes]":
     try:
         if source == "-":
-            yield from sys.stdin.buffer
+            yield from read_lines(sys.stdin.buffer, MAX_EXPORT_LINE_BYTES, _HINT)
             return
         with open(source, "rb") as file:
-            yield from file
+            yield from read_lines(file, MAX_EXPORT_LINE_BYTES, _HINT)
     except OSError as error:
         raise BadInput(f"cannot read {source}: {error.strerror}") from None
