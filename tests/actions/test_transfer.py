@@ -95,7 +95,7 @@ def test_what_comes_out_after_a_move_is_what_went_in_but_for_the_time(db: Databa
     assert lines_of(other)[1:] == before[1:]
     assert json.loads(lines_of(other)[0]) | {"exported_at": 0} == json.loads(before[0]) | {"exported_at": 0}
     assert done == Imported(
-        jobs=8, runs=3, queues=2, settings=1, skipped=0, settings_left=0, waiting_again=0
+        jobs=8, runs=3, queues=2, settings=1, skipped=0, skipped_ids=(), moved=0, settings_left=0, waiting_again=0
     )  # fmt: skip
     assert submit(other, [JobSpec(command="true")], who="me", environ={}) == [str(gone.seq + 1)]
 
@@ -216,7 +216,7 @@ def test_a_number_that_is_taken_refuses_all(db: Database) -> None:
     fill(db)
     before = lines_of(db)
 
-    with pytest.raises(Refused, match=r"8 of the 8 jobs exist already: pending-1, .* and 3 more"):
+    with pytest.raises(Refused, match=r"8 of the 8 jobs cannot come in: id 'pending-1' is taken, .* and 3 more"):
         bring(db, before)
 
     assert lines_of(db)[1:] == before[1:]
@@ -230,7 +230,7 @@ def test_an_id_that_is_taken_refuses_all_also_with_fresh_numbers(db: Database, o
     add_job(db, given_id="mine")
 
     for rules in (AS_IT_IS, RENUMBER):
-        with pytest.raises(Refused, match="1 of the 2 jobs exists already: mine"):
+        with pytest.raises(Refused, match="1 of the 2 jobs cannot come in: id 'mine' is taken"):
             bring(db, lines, rules)
 
     assert db.read(lambda tx: jobs.count_matching(tx, jobs.Filter())) == 1
@@ -264,6 +264,47 @@ def test_jobs_that_exist_are_passed_by_with_their_runs(db: Database, other: Data
     assert (done.jobs, done.runs, done.skipped) == (1, 1, 1)
     assert [run.run for run in get_runs(other, fresh.seq)] == [1]
     assert lines_of(other)[1:] == lines_of(db)[1:]
+
+
+def test_a_job_with_an_id_gets_a_fresh_number_where_its_own_is_taken(db: Database, other: Database) -> None:
+    add_job(other, given_id="own")
+    job = add_job(db, given_id="far", run=1)
+    add_run(db, job, 1, b"tail")
+    add_job(db, given_id="farther")
+
+    done = bring(other, lines_of(db), SKIP)
+
+    found = other.read(lambda tx: jobs.newest(tx, jobs.Filter(), 10))
+    assert [(each.seq, each.given_id) for each in found] == [(3, "far"), (2, "farther"), (1, "own")]
+    assert [run.output_tail for run in get_runs(other, 3)] == [b"tail"]
+    assert (done.jobs, done.runs, done.skipped, done.moved) == (2, 1, 0, 1)
+    assert other.read(lambda tx: audit.newest(tx, 1))[0].target == "2 to 3"
+
+
+@pytest.mark.parametrize("own", [{"given_id": "own"}, {"command": "other"}, {"created_at": 5}])
+def test_a_number_taken_by_another_job_refuses_all_also_when_passing_by(
+    db: Database, other: Database, own: dict[str, object]
+) -> None:
+    add_job(db, created_at=4)
+    add_job(other, **{"created_at": 4, **own})  # type: ignore[arg-type]
+
+    by = "job 'own'" if "given_id" in own else "another job"
+    with pytest.raises(Refused, match=rf"1 of the 1 jobs cannot come in: number 1 is taken \(by {by}\)") as caught:
+        bring(other, lines_of(db), SKIP)
+
+    assert caught.value.hint.startswith("--renumber")
+    assert other.read(lambda tx: jobs.count_matching(tx, jobs.Filter())) == 1
+
+
+def test_a_job_without_an_id_is_passed_by_when_it_is_the_same(db: Database, other: Database) -> None:
+    add_job(db, argv='["printf", "a"]', command=None)
+    add_job(db, State.PENDING)
+    bring(other, lines_of(db))
+    other.dialect.script("UPDATE jobs SET priority = 3")
+
+    done = bring(other, lines_of(db), SKIP)
+
+    assert (done.jobs, done.skipped, done.skipped_ids) == (0, 2, ("1", "2"))
 
 
 def test_numbers_of_the_file_are_not_given_out_again(db: Database, other: Database) -> None:

@@ -63,14 +63,27 @@ def test_jobs_that_exist_refuse_the_file_unless_told_otherwise(local: Cli) -> No
     both = local.run("import", "--renumber", "--skip-existing", str(path), "--json")
 
     assert refused.returncode == 6
-    assert "2 of the 2 jobs exist already: mine, 2" in refused.stderr
+    assert "2 of the 2 jobs cannot come in: id 'mine' is taken, job 2 is there already" in refused.stderr
     assert "--renumber" in refused.stderr
     assert skipped.stdout == "0 jobs and 0 runs imported\n"
-    assert "2 jobs passed by" in skipped.stderr
+    assert "2 jobs passed by, there already: mine, 2\n" in skipped.stderr
     assert json.loads(both.stdout) == {
-        "jobs": 1, "runs": 0, "queues": 0, "settings": 0, "skipped": 1, "settings_left": 0, "waiting_again": 0,
+        "jobs": 1, "runs": 0, "queues": 0, "settings": 0, "skipped": 1, "skipped_ids": ["mine"], "moved": 0,
+        "settings_left": 0, "waiting_again": 0,
     }  # fmt: skip
+    assert "warning: under fresh numbers a job without an id" in both.stderr
     assert [job["id"] for job in local.json("list")] == ["3", "2", "mine"]
+
+
+def test_a_backup_is_not_taken_for_an_export(local: Cli) -> None:
+    local.enqueue("true")
+    local.ok("backup", "copy.db")
+
+    done = local.run("import", "copy.db")
+
+    assert done.returncode == 2
+    assert "this is a backup, not an export" in done.stderr
+    assert "queuectl restore FILE" in done.stderr
 
 
 def test_settings_are_left_out_with_a_word_or_taken_when_asked(local: Cli, there: Cli) -> None:

@@ -8,7 +8,7 @@ from queuectl.model import transfer
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job
 from queuectl.model.states import State
-from queuectl.model.transfer import End, Header, QueueLine, Reader, SettingLine
+from queuectl.model.transfer import MAX_NUMBER, End, Header, QueueLine, Reader, SettingLine
 from queuectl.model.value import Value
 from queuectl.settings import parse, resolve, shown
 from queuectl.store import attempts, audit, config, jobs, queues
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PAGE_JOBS = 200
 PAGE_RUNS = 100
 NAMED = 5
+BACKUP_BEGINS = b"SQLite format 3\0"
 WRITE_SECONDS = 3600.0
 
 
@@ -34,7 +35,10 @@ class Rules(Value):
     renumber: bool = False
     """Give every job a fresh number; ids people gave must be free all the same."""
     skip_existing: bool = False
-    """Pass by a job whose id or (unless renumbered) number is there already."""
+    """Pass by a job that is there already: one of its id, or the same one under its number where it has no id.
+
+    A job with an id whose number alone is taken gets a fresh number; one without an id refuses the whole file.
+    """
     settings: bool = False
     """Store the settings of the file also where the store has some of its own."""
 
@@ -48,6 +52,10 @@ class Imported(Value):
     settings: int
     skipped: int
     """Jobs passed by because they are there already."""
+    skipped_ids: tuple[str, ...]
+    """The first few of them."""
+    moved: int
+    """Jobs with an id that got a fresh number, because theirs was taken."""
     settings_left: int
     """Settings of the file that were left out because the store has its own."""
     waiting_again: int
@@ -65,11 +73,15 @@ class Contents(Value):
     spool: "Spool[Job | Attempt]"
 
 
-class _Taken(Value):
-    """The jobs of one chunk whose place is taken, by their number in the file."""
+class _Places(Value):
+    """What becomes of the jobs of one chunk whose place is taken, by their number in the file."""
 
-    seqs: frozenset[int]
-    names: tuple[str, ...]
+    there: frozenset[int]
+    """Passed by."""
+    moved: frozenset[int]
+    """Given a fresh number."""
+    clashes: tuple[str, ...]
+    """Why the others refuse the whole file, one sentence each."""
 
 
 def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[[Shape], object]") -> End:
@@ -193,6 +205,10 @@ def _runs(tx: "Tx", seqs: list[int]) -> "Iterator[Attempt]":
 
 
 def _decoded(number: int, data: bytes) -> str:
+    if number == 1 and data.startswith(BACKUP_BEGINS):
+        raise BadInput(
+            "this is a backup, not an export", hint="put it in the place of a store with: queuectl restore FILE"
+        )
     try:
         return data.decode("utf-8-sig" if number == 1 else "utf-8").strip()
     except UnicodeDecodeError as error:
@@ -214,36 +230,64 @@ def _is_empty_and_free(tx: "Tx", contents: Contents, rules: Rules) -> bool:
     """Whether the store has no job; raises when it has some and the file's places are taken."""
     if not jobs.has_any(tx):
         return True
-    if not rules.skip_existing:
-        _refuse_taken(contents, rules, (_taken(tx, _jobs_of(chunk), rules) for chunk in contents.spool.chunks()))
+    _refuse_clashes(contents, rules, (_places(tx, _jobs_of(chunk), rules) for chunk in contents.spool.chunks()))
     return False
 
 
-def _refuse_taken(contents: Contents, rules: Rules, found: "Iterable[_Taken]") -> None:
+def _refuse_clashes(contents: Contents, rules: Rules, found: "Iterable[_Places]") -> None:
     count = 0
-    names: list[str] = []
-    for taken in found:
-        count += len(taken.seqs)
-        names += taken.names[: NAMED - len(names)]
+    named: list[str] = []
+    for places in found:
+        count += len(places.clashes)
+        named += places.clashes[: NAMED - len(named)]
     if count:
-        more = f" and {count - len(names)} more" if count > len(names) else ""
-        way_out = "" if rules.renumber else ", --renumber gives fresh numbers (ids people gave must be free)"
-        verb = "exists" if count == 1 else "exist"
+        more = f" and {count - len(named)} more" if count > len(named) else ""
         raise Refused(
-            f"{count} of the {contents.end.jobs} jobs {verb} already: {', '.join(names)}{more}",
-            hint=f"--skip-existing passes them by{way_out}; nothing was written",
+            f"{count} of the {contents.end.jobs} jobs cannot come in: {', '.join(named)}{more}",
+            hint=f"{_way_out(rules)}; nothing was written",
         )
 
 
-def _taken(tx: "Tx", copies: "list[Job]", rules: Rules) -> _Taken:
-    ids = {job.given_id: job.seq for job in copies if job.given_id is not None}
-    by_id = set(jobs.taken_ids(tx, list(ids)))
-    by_seq = set() if rules.renumber else set(jobs.taken_seqs(tx, [job.seq for job in copies]))
-    taken = [job for job in copies if job.seq in by_seq or job.given_id in by_id]
-    return _Taken(
-        seqs=frozenset(job.seq for job in taken),
-        names=tuple(job.id if job.given_id in by_id else str(job.seq) for job in taken[:NAMED]),
-    )
+def _way_out(rules: Rules) -> str:
+    fresh = "--renumber gives fresh numbers (ids people gave must be free)"
+    if rules.skip_existing:
+        return fresh
+    return "--skip-existing passes by what is there already" + ("" if rules.renumber else f", {fresh}")
+
+
+def _places(tx: "Tx", copies: "list[Job]", rules: Rules) -> _Places:
+    by_id = set(jobs.taken_ids(tx, [job.given_id for job in copies if job.given_id is not None]))
+    holders = {} if rules.renumber else {job.seq: job for job in jobs.by_seqs(tx, [job.seq for job in copies])}
+    there, moved, clashes = set(), set(), []
+    for job in copies:
+        holder = holders.get(job.seq)
+        if job.given_id not in by_id and holder is None:
+            continue
+        if rules.skip_existing and (job.given_id in by_id or (holder and _is_same(job, holder))):
+            there.add(job.seq)
+        elif rules.skip_existing and job.given_id is not None:
+            moved.add(job.seq)
+        else:
+            clashes.append(_clash(job, None if job.given_id in by_id else holder))
+    return _Places(there=frozenset(there), moved=frozenset(moved), clashes=tuple(clashes))
+
+
+def _is_same(job: Job, other: Job) -> bool:
+    """Whether two jobs of one number are one: numbers are given out by every store anew, so they tell nothing."""
+
+    def marks(each: Job) -> object:
+        return each.given_id, each.created_at, each.command, each.argv_list
+
+    return marks(job) == marks(other)
+
+
+def _clash(job: Job, holder: Job | None) -> str:
+    if holder is None:
+        return f"id {job.given_id!r} is taken"
+    if _is_same(job, holder):
+        return f"job {job.seq} is there already"
+    by = "another job" if holder.given_id is None else f"job {holder.given_id!r}"
+    return f"number {job.seq} is taken (by {by})"
 
 
 def _jobs_of(chunk: "list[Job | Attempt]") -> list[Job]:
@@ -272,6 +316,8 @@ def _write_all(tx: "Tx", contents: Contents, rules: Rules, who: str) -> tuple[Im
         queues=len(made),
         settings=len(contents.settings) if is_taking_settings else 0,
         skipped=writer.skipped,
+        skipped_ids=tuple(writer.skipped_ids),
+        moved=writer.moved,
         settings_left=0 if is_taking_settings else len(contents.settings),
         waiting_again=writer.waiting_again,
     )
@@ -300,12 +346,13 @@ class _Writer:
         self._is_empty = is_empty
         self._lanes: dict[str, int] = {}
         self._number: int | None = None
-        self.jobs = self.runs = self.skipped = self.waiting_again = self.first_seq = self.last_seq = 0
+        self.jobs = self.runs = self.skipped = self.moved = self.waiting_again = self.first_seq = self.last_seq = 0
+        self.skipped_ids: list[str] = []
 
     def write(self, chunk: "list[Job | Attempt]") -> None:
         """Write one chunk; the first runs in it may belong to the last job of the one before."""
-        copies = self._kept(_jobs_of(chunk))
-        numbers = self._numbers(copies)
+        copies, moved = self._kept(_jobs_of(chunk))
+        numbers = self._numbers(copies, moved)
         kept_runs: list[Attempt] = []
         for each in chunk:
             if isinstance(each, Job):
@@ -319,25 +366,29 @@ class _Writer:
         self.jobs += len(copies)
         self.runs += len(kept_runs)
         if copies:
-            self.first_seq = self.first_seq or numbers[copies[0].seq]
-            self.last_seq = numbers[copies[-1].seq]
+            self.first_seq = min(self.first_seq or MAX_NUMBER, *numbers.values())
+            self.last_seq = max(self.last_seq, *numbers.values())
 
-    def _kept(self, copies: list[Job]) -> list[Job]:
+    def _kept(self, copies: list[Job]) -> tuple[list[Job], frozenset[int]]:
+        """Return the jobs that come in, and which of them get a fresh number."""
         if self._is_empty:
-            return copies
-        taken = _taken(self._tx, copies, self._rules)
-        if taken.seqs and not self._rules.skip_existing:
-            raise Refused(
-                f"{', '.join(taken.names)} came into being just now", hint="import again; nothing was written"
-            )
-        self.skipped += len(taken.seqs)
-        return [job for job in copies if job.seq not in taken.seqs]
+            return copies, frozenset()
+        places = _places(self._tx, copies, self._rules)
+        if places.clashes:
+            raise Refused(f"{places.clashes[0]}, since just now", hint="import again; nothing was written")
+        passed = [job.id for job in copies if job.seq in places.there]
+        self.skipped += len(passed)
+        self.skipped_ids += passed[: NAMED - len(self.skipped_ids)]
+        self.moved += len(places.moved)
+        return [job for job in copies if job.seq not in places.there], places.moved
 
-    def _numbers(self, copies: list[Job]) -> dict[int, int]:
+    def _numbers(self, copies: list[Job], moved: frozenset[int]) -> dict[int, int]:
         """Return the number each job gets, by its number in the file."""
-        old = [job.seq for job in copies]
-        new = self._tx.dialect.reserve_seqs(len(old)) if self._rules.renumber else old
-        return dict(zip(old, new, strict=True))
+        fresh = [job.seq for job in copies if self._rules.renumber or job.seq in moved]
+        numbers = {job.seq: job.seq for job in copies}
+        if fresh:
+            numbers.update(zip(fresh, self._tx.dialect.reserve_seqs(len(fresh)), strict=True))
+        return numbers
 
     def _placed(self, job: Job, number: int) -> Job:
         if job.queue not in self._lanes:

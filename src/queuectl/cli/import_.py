@@ -5,13 +5,13 @@ import sys
 from queuectl.actions.transfer import Rules, import_lines
 from queuectl.cli.lines import MAX_EXPORT_LINE_BYTES, read_lines
 from queuectl.cli.store import open_store, who
-from queuectl.cli.text import note, print_json
+from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput
 from queuectl.model.units import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from queuectl.actions.transfer import Imported
     from queuectl.cli.parser import Args, Parser
@@ -22,7 +22,8 @@ EXAMPLES = """\
   queuectl import --skip-existing queue.jsonl
   queuectl import --renumber dead.jsonl
 
-Numbers and ids are kept; one that is taken refuses the whole file (exit code 6).
+Numbers and ids are kept; one that is taken refuses the whole file (exit code 6). With --skip-existing a job is there
+already when its id is, or, without an id, when the job of its number was added at the same time with the same command.
 A job that was running when it was exported waits to be run again, and no loss is counted.
 """
 
@@ -35,7 +36,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     parser.add_argument(
         "--renumber", action="store_true", help="give every job a fresh number; ids must be free all the same"
     )
-    parser.add_argument("--skip-existing", action="store_true", help="pass by jobs whose id or number is there already")
+    parser.add_argument("--skip-existing", action="store_true", help="pass by jobs that are there already")
     parser.add_argument(
         "--settings", action="store_true", help="take the settings, too, where the store has some of its own"
     )
@@ -44,6 +45,8 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def run(args: "Args") -> int:
     """Check and write a file, and say what became of it."""
+    if args.renumber and args.skip_existing:
+        note("warning: under fresh numbers a job without an id cannot be told from one that is there: it comes in anew")
     rules = Rules(renumber=args.renumber, skip_existing=args.skip_existing, settings=args.settings)
     done = import_lines(open_store(args), _lines(args.file), rules=rules, who=who())
     if args.json:
@@ -51,12 +54,19 @@ def run(args: "Args") -> int:
         return 0
     print(f"{counted(done.jobs, 'job')} and {counted(done.runs, 'run')} imported{_beside(done)}")
     if done.skipped:
-        note(f"{counted(done.skipped, 'job')} passed by, there already")
+        note(f"{counted(done.skipped, 'job')} passed by, there already: {_first_of(done.skipped_ids, done.skipped)}")
+    if done.moved:
+        note(f"{counted(done.moved, 'job')} with an id got a fresh number, because theirs was taken")
     if done.waiting_again:
         note(f"{counted(done.waiting_again, 'job')} ran when exported, and will run again")
     if done.settings_left:
         note(f"{counted(done.settings_left, 'setting')} left out: this store has its own; take them with --settings")
     return 0
+
+
+def _first_of(ids: "Sequence[str]", count: int) -> str:
+    more = f" and {count - len(ids):,} more" if count > len(ids) else ""
+    return safe(", ".join(ids)) + more
 
 
 def _beside(done: "Imported") -> str:

@@ -267,15 +267,6 @@ def has_any(tx: "Tx") -> bool:
     return tx.row("SELECT 1 FROM jobs LIMIT 1") is not None
 
 
-def taken_seqs(tx: "Tx", seqs: "Sequence[int]") -> list[int]:
-    """Return those of the numbers that a job has already."""
-    taken: list[int] = []
-    for start in range(0, len(seqs), CHUNK):
-        names, params = listed("seq", seqs[start : start + CHUNK])
-        taken += [int(row[0] or 0) for row in tx.rows(f"SELECT seq FROM jobs WHERE seq IN ({names})", params)]
-    return taken
-
-
 def count_matching(tx: "Tx", wanted: Filter) -> int:
     """Return how many jobs match; from the indexes alone where only states and the queue are asked for."""
     if wanted == Filter(states=wanted.states, queue=wanted.queue):
