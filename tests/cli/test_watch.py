@@ -64,7 +64,7 @@ def test_on_a_terminal_it_is_a_screen_that_q_leaves(cli: Cli) -> None:
 
 
 def test_an_empty_store_can_be_watched(cli: Cli) -> None:
-    seen = on_terminal(cli, "status", "--watch", typed="q")
+    seen = on_terminal(cli, "status", "--watch", typed="xq")
 
     assert seen.code == 0
     assert "no worker is running" in seen.screen

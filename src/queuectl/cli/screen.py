@@ -29,6 +29,7 @@ LEAST_S = 0.1  # between two looks
 LOOK_SHARE = 5
 TROUBLE_PAUSE_S = 1.0
 COMMAND_WIDTH = 200
+KEYS_AT_ONCE = 1024
 
 
 def watch_status(args: "Args", target: "Target", database: "Database") -> int:
@@ -160,5 +161,6 @@ class _Keys:
     def is_quit(self) -> bool:
         """Whether somebody pressed q, or the terminal is gone."""
         if self.fd is not None and not self._is_quit and select.select([self.fd], [], [], 0)[0]:
-            self._is_quit = os.read(self.fd, 64)[:1] in (b"q", b"Q", b"")
+            keys = os.read(self.fd, KEYS_AT_ONCE)
+            self._is_quit = not keys or b"q" in keys.lower()  # it may come together with others
         return self._is_quit
