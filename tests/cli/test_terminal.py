@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.cli.terminal import on_terminal
 from tests.program import Cli
 
@@ -30,6 +32,37 @@ def test_a_table_fits_the_terminal_and_cuts_the_last_column_alone(local: Cli) ->
     assert max(map(len, lines)) <= 90
     assert lines[1].split()[:2] == ["job1", "pending"]
     assert lines[1].endswith("…")
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_narrow_terminal_shows_whole_ids_and_states_and_names_what_it_leaves_out(local: Cli, columns: int) -> None:
+    local.enqueue("--id", "a-rather-long-name", "echo " + "x" * 500)
+
+    seen = on_terminal(local, "list", columns=columns)
+
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in seen.screen.splitlines()]
+    assert max(map(len, lines)) <= columns
+    assert lines[1].split()[:2] == ["a-rather-long-name", "pending"]
+    assert lines[1].endswith("…")
+    assert " ".join(lines[2:]).startswith("no room for")
+    assert "ADDED" in " ".join(lines[2:])
+
+
+def test_an_id_wider_than_the_terminal_goes_on_in_its_next_line(local: Cli) -> None:
+    name = "n" * 60
+    local.enqueue("--id", name, "true")
+
+    assert name in on_terminal(local, "list", columns=30).screen
+
+
+def test_numbers_of_a_narrow_table_are_never_cut(local: Cli) -> None:
+    local.run("enqueue", "--from", "-", stdin="true\n" * 12345)
+
+    seen = on_terminal(local, "status", columns=40)
+
+    assert "12345" in seen.screen
+    assert "default" in seen.screen
+    assert re.search(r"\d…", seen.screen) is None
 
 
 def test_colour_is_left_out_when_the_user_asks_for_none(local: Cli) -> None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 GAP = 2  # between two columns of a drawn table
-LEAST_ROOM = 10
+LEAST_ROOM = 10  # for the last column
+LEAST_HEADER = 4
+KEPT = 2  # columns that are never cut
 COLOURS = {
     State.PENDING: "bright_blue",
     State.SCHEDULED: "magenta",
@@ -106,30 +108,67 @@ def _draw(headers: "Sequence[str]", rows: list[list[str]], right: "Sequence[str]
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(drawn(headers, rows, right, console.width))
+    made = drawn(headers, rows, right, console.width)
+    needed = sum(column.width or 0 for column in made.columns) + GAP * (len(made.columns) - 1)
+    if needed > console.width:  # a name wider than the terminal goes on in its next line: cut, it would name nothing
+        console = Console(highlight=False, width=needed)
+    console.print(made)
 
 
 def drawn(
     headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", right: "Sequence[str]", total_width: int
 ) -> "RichTable":
-    """Return a table as a terminal of so many columns shows it."""
+    """Return a table as a terminal of so many columns shows it; what had no room is named below it."""
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    widths = [max(map(cell_len, column)) for column in zip(headers, *rows, strict=True)]
-    room = total_width - sum(widths[:-1]) - GAP * (len(headers) - 1)
-    if room >= LEAST_ROOM:  # else Rich takes a little of every column, and ids and states are the first to go
-        widths[-1] = min(widths[-1], room)
+    cell_widths = [max((cell_len(row[place]) for row in rows), default=0) for place in range(len(headers))]
+    widths = _fitted(headers, cell_widths, right, total_width)
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name, width in zip(headers, widths, strict=True):
+    for place, width in widths.items():
+        name = headers[place]
         table.add_column(
-            name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis",
-            width=width if room >= LEAST_ROOM else None,
-        )  # fmt: skip
+            name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis", width=width
+        )
     for row in rows:
-        table.add_row(*(Text(cell, style=_style(cell)) for cell in row))
+        table.add_row(*(Text(row[place], style=_style(row[place])) for place in widths))
+    if len(widths) < len(headers):
+        gone = ", ".join(name for place, name in enumerate(headers) if place not in widths)
+        table.caption = Text(f"no room for {gone}")
+        table.caption_justify = "left"
     return table
+
+
+def _fitted(
+    headers: "Sequence[str]", cell_widths: "Sequence[int]", right: "Sequence[str]", total_width: int
+) -> dict[int, int]:
+    """Return the width of each column that is shown, by its place.
+
+    The first two say which and how: they are never cut. The last is cut first; then those before it are left out, from
+    the right. Of a table that ends in a number only headers are cut: half a number is a wrong one.
+    """
+    widths = {place: max(len(headers[place]), width) for place, width in enumerate(cell_widths)}
+    last = len(headers) - 1
+    is_of_numbers = headers[last] in right
+
+    def room() -> int:
+        """Return how many columns are left over, or how many are missing."""
+        return total_width - sum(widths.values()) - GAP * (len(widths) - 1)
+
+    if is_of_numbers:
+        while room() < 0 and (wide := [at for at in widths if at and widths[at] > max(cell_widths[at], LEAST_HEADER)]):
+            widths[max(wide, key=widths.__getitem__)] -= 1
+    least = widths[last] if is_of_numbers else min(widths[last], LEAST_ROOM)
+    for place in range(last - 1, KEPT - 1, -1):
+        if room() + widths[last] >= least:
+            break
+        del widths[place]
+    if last >= KEPT and room() < 0:
+        widths[last] = max(widths[last] + room(), 0)
+        if widths[last] < least:
+            del widths[last]
+    return widths
 
 
 def _style(cell: str) -> str:
