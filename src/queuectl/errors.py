@@ -18,6 +18,7 @@ QueuectlError                    1
 """
 
 MAX_MESSAGE = 600
+SHORT_WORD = 4
 
 
 class QueuectlError(Exception):
@@ -109,5 +110,7 @@ def did_you_mean(name: str, known: "list[str] | tuple[str, ...]") -> str:
     """Return the end of a sentence about a name that does not exist: the nearest that does, if one is near."""
     import difflib  # only ever needed on the way out
 
-    near = difflib.get_close_matches(name[:MAX_MESSAGE], known, n=1, cutoff=0.6)
-    return f"; did you mean {str(near[0])!r}?" if near else ""
+    bare = {str(each).lstrip("-"): each for each in reversed(known)}  # dashes alike say nothing
+    word = name[:MAX_MESSAGE].lstrip("-")
+    near = difflib.get_close_matches(word, bare, n=1, cutoff=0.6 if len(word) > SHORT_WORD else 0.7)
+    return f"; did you mean {str(bare[near[0]])!r}?" if near else ""

@@ -102,18 +102,18 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["dlq", "list", "--tag", "a%"], ["bad tag"]),
     (["list", "--frob"], ["--frob", "queuectl list --help"]),
     (["list", "--", "x"], ["nothing may follow '--' here"]),
-    (["show"], ["ID", "queuectl show --help"]),
+    (["show"], ["which job?", "ID", "queuectl show --help"]),
     (["logs", "-n", "x"], ["bad --lines 'x'"]),
     (["worker", "start", "--count", "0"], ["bad --count '0'", "from 1 to"]),
     (["worker", "start", "-j", "many"], ["bad --concurrency 'many'"]),
     (["worker", "start", "--queue", "a b"], ['bad queue "a b"']),
-    (["worker", "start", "--log-format", "xml"], ["invalid choice: 'xml'"]),
+    (["worker", "start", "--log-format", "xml"], ["unknown log-format 'xml'"]),
     (["worker", "stop", "--timeout", "soon"], ["bad duration 'soon'"]),
     (["worker", "frob"], ["unknown verb 'frob'", "queuectl worker --help"]),
     (["dlq", "retry"], ["which jobs?", "give ids, or --all"]),
     (["dlq", "retry", "1", "--all"], ["either ids or a filter"]),
     (["queue", "pause", "../x"], ['bad queue "../x"']),
-    (["queue", "pause"], ["NAME"]),
+    (["queue", "pause"], ["NAME missing"]),
     (["config", "get", "max_retry"], ["unknown setting 'max_retry'", "did you mean 'max_retries'?"]),
     (["config", "set", "max_retries", "-1"], ["max_retries: bad number '-1'", "from 0 to"]),
     (["config", "set", "backoff_base", "fast"], ["backoff_base: bad number 'fast'"]),
@@ -125,6 +125,17 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["config", "set", "worker_heartbeat_interval", "40"], ["too short for worker_heartbeat_interval 40"]),
     (["config", "unset", "nonsense"], ["unknown setting 'nonsense'", "queuectl config list"]),
     (["frobnicate"], ["unknown command 'frobnicate'", "queuectl --help"]),
+    (["pause"], ["unknown command 'pause'; did you mean 'queuectl queue pause'?"]),
+    (["start"], ["did you mean 'queuectl worker start'?"]),
+    (["backup"], ["FILE missing", "queuectl backup --help"]),
+    (["config", "set"], ["KEY and VALUE missing"]),
+    (["doctor", "extra", "words"], ["unexpected word 'extra'", "queuectl doctor --help"]),
+    (["enqueue", "true", "--max-retries"], ["--max-retries needs a value"]),
+    (["enqueue", "true", "--tag", "-x"], ["--tag needs a value", "--tag=-x"]),
+    (["logs", "-n"], ["--lines needs a value"]),
+    (["list", "--json=yes"], ["--json takes no value"]),
+    (["completion", "basj"], ["'basj'", "did you mean 'bash'?"]),
+    (["list", "--state", "runing"], ["unknown state 'runing'", "mean 'running'?"]),
     (["lst"], ["unknown command 'lst'", "did you mean 'list'?"]),
     (["--frob"], ["unknown option '--frob'"]),
     (["--jsn", "list"], ["unknown option '--jsn'", "did you mean '--json'?"]),
@@ -151,6 +162,32 @@ def test_a_job_that_does_not_exist_is_not_found(local: Cli, verb: str, job_id: s
     assert (done.returncode, done.stdout) == (3, "")
     assert f"no job '{job_id}'" in done.stderr
     assert "queuectl list" in done.stderr
+
+
+def test_the_nearest_job_is_named(cli: Cli) -> None:
+    cli.run("enqueue", "--from", "-", stdin="".join(f'{{"id": "job{n:04}", "command": "true"}}\n' for n in range(900)))
+    cli.enqueue("--id", "fetch", "true")
+
+    for words in (["show", "fetsh"], ["logs", "fetsh"], ["cancel", "etch"]):
+        done = cli.run(*words)
+        assert done.returncode == 3
+        assert f"no job '{words[1]}'; did you mean 'fetch'?" in done.stderr
+    assert "mean" not in cli.run("show", "zzz").stderr
+
+
+def test_a_state_in_the_place_of_an_id_points_to_the_flag(cli: Cli) -> None:
+    done = cli.run("list", "failed")
+
+    assert done.returncode == 3
+    assert "queuectl list --state failed" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["list", "--failed"], ["enqueue", "-la"]], ids=" ".join)
+def test_an_option_that_is_not_near_is_not_suggested(local: Cli, words: list[str]) -> None:
+    done = local.run(*words)
+
+    assert done.returncode == 2
+    assert f"unknown option '{words[1]}'\n" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["dlq", "show", "x"], ["dlq", "retry", "x"], ["dlq", "purge", "x"]], ids=" ".join)

@@ -213,3 +213,12 @@ def test_times_are_relative_on_a_terminal(local: Cli) -> None:
     assert re.search(r"\d\.\d\ds ago", on_terminal(local, "audit").screen)
     for words in (("list",), ("show", "1"), ("audit",)):
         assert " ago" not in local.ok(*words)
+
+
+def test_states_have_the_names_people_say(local: Cli) -> None:
+    local.enqueue("--id", "kept", "--hold", "true")
+    local.enqueue("--id", "waiting", "true")
+
+    assert local.ok("list", "-q", "--state", "held") == "kept\n"
+    assert local.ok("list", "-q", "--state", "running,pending") == "waiting\n"
+    assert local.ok("list", "-q", "--state", "running") == ""

@@ -1,6 +1,7 @@
 """Selection: which jobs a person means, by what they call them, by ranges of numbers, or by what they look like."""
 
-from queuectl.errors import BadInput, NotFound
+from queuectl.errors import BadInput, NotFound, did_you_mean
+from queuectl.model.states import STATE_NAMES
 from queuectl.model.value import Value
 from queuectl.store import jobs
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
 EVERYTHING = jobs.Filter()
+NEIGHBOURS = 150
 MAX_NUMBER = 10**18
 """Beyond what a job will ever have, and within what a column can hold."""
 
@@ -67,8 +69,16 @@ def seq_of(tx: "Tx", name: str) -> int:
     """Return the number of the one job a person names, or raise."""
     found = jobs.find(tx, name)
     if found is None:
-        raise NotFound(f"no job {name!r}", hint="list them with: queuectl list")
+        raise no_such_job(tx, name)
     return found.seq
+
+
+def no_such_job(tx: "Tx", name: str) -> NotFound:
+    """Return the error for a name that no job has: with the nearest id, or what else may have been meant."""
+    if name in STATE_NAMES:
+        return NotFound(f"no job {name!r}", hint=f"jobs in this state: queuectl list --state {name}")
+    meant = "" if name.isdigit() else did_you_mean(name, jobs.ids_around(tx, name, NEIGHBOURS))
+    return NotFound(f"no job {name!r}{meant}", hint="list them with: queuectl list")
 
 
 def _spans(tx: "Tx", names: "Sequence[str]") -> list[tuple[int, int]]:

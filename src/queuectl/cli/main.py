@@ -40,6 +40,17 @@ COMMANDS = {
     "audit": ("audit", "list who did what, newest first"),
     "migrate": ("migrate", "bring the database to this program's schema"),
 }
+# What people type that is a verb of a group.
+_GROUP_OF = {
+    "pause": "queue",
+    "resume": "queue",
+    "start": "worker",
+    "stop": "worker",
+    "purge": "dlq",
+    "get": "config",
+    "set": "config",
+    "unset": "config",
+}
 ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}
 
 _USAGE = """\
@@ -141,6 +152,8 @@ def _run(name: str, argv: list[str], defaults: dict[str, object]) -> int:
         from queuectl.cli.complete import run
 
         return run(argv, str(defaults["db"]) if defaults["db"] else None)
+    if name in _GROUP_OF:
+        raise UnknownName(f"unknown command {name!r}; did you mean 'queuectl {_GROUP_OF[name]} {name}'?")
     if name not in COMMANDS:
         raise UnknownName.among("command", name, [*COMMANDS, *ALIASES], hint="see: queuectl --help")
     from importlib import import_module

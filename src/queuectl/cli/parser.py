@@ -41,12 +41,35 @@ class Parser(argparse.ArgumentParser):
         hint = f"see: {self.prog} --help"
         if found := re.match(r"argument VERB: invalid choice: '(.*?)'", message):
             raise UnknownName.among("verb", found[1], list(self.verbs), hint=hint)
-        if message.startswith("unrecognized arguments: -"):
-            if self.takes_words:
-                hint = f"to hand it to a program write -- before that: {self.prog} -- ls -la"
-            word = message.split()[2].partition("=")[0]
-            raise UnknownName.among("option", word, list(self._option_string_actions), hint=hint)
+        if found := re.match(r"argument (\S+): invalid choice: '(.*?)'", message):
+            name = found[1].rpartition("/")[2]
+            raise UnknownName.among(f"{name.lstrip('-')}", found[2], self._choices(name))
+        if found := re.match(r"argument (\S+): expected (one|at least one) argument", message):
+            name = found[1].rpartition("/")[2]
+            raise BadInput(f"{name} needs a value", hint=f"{name}=-x if it begins with a dash; {hint}")
+        if found := re.match(r"argument (\S+): ignored explicit argument", message):
+            raise BadInput(f"{found[1].rpartition('/')[2]} takes no value", hint=hint)
+        if found := re.match("the following arguments are required: (.*)", message):
+            if found[1] == "ID":
+                raise BadInput("which job?", hint=f"give its number or id, or 'last', as ID; {hint}")
+            raise BadInput(f"{found[1].replace(', ', ' and ')} missing", hint=hint)
         raise BadInput(message, hint=hint)
+
+    def refuse(self, word: str) -> "NoReturn":
+        """Raise for a word that has no place here; an option that does not exist gets the nearest that does."""
+        hint = f"see: {self.prog} --help"
+        if not word.startswith("-"):
+            raise BadInput(f"unexpected word {word!r}", hint=hint)
+        if self.takes_words:
+            hint = f"to hand it to a program write -- before that: {self.prog} -- ls -la"
+        raise UnknownName.among("option", word.partition("=")[0], list(self._option_string_actions), hint=hint)
+
+    def _choices(self, name: str) -> list[str]:
+        """Return what an argument may be, of this parser or one of its verbs."""
+        for action in self._actions:
+            if name in (*action.option_strings, action.dest, action.metavar) and action.choices is not None:
+                return [str(choice) for choice in action.choices]
+        return []
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -67,7 +90,7 @@ def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Map
     if "ids" in args and not any(word.startswith("-") for word in rest):
         args.ids += rest  # argparse takes ids up to the first option only: cancel 1 --yes 2
     elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        parser.refuse(next((word for word in rest if word.startswith("-")), rest[0]))
     return args
 
 

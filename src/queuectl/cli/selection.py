@@ -4,7 +4,7 @@ from queuectl.actions.selection import EVERYTHING, Selection
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.spec import check_name
-from queuectl.model.states import State
+from queuectl.model.states import STATE_NAMES, State
 from queuectl.model.units import PAST_HELP, past_ms
 from queuectl.store import jobs
 
@@ -36,7 +36,7 @@ def add_filter(parser: "Parser", *, default: str | None = None) -> None:
 
 def add_state(parser: "Parser") -> None:
     """Declare the states to look for."""
-    parser.add_argument("--state", metavar="A,B", help=f"only these states: {', '.join(State)}")
+    parser.add_argument("--state", metavar="A,B", help=f"only these states: {', '.join(State)}; also held, running")
 
 
 def read_filter(args: "Args", states: tuple[State, ...]) -> jobs.Filter:
@@ -66,9 +66,9 @@ def read_states(text: str | None) -> tuple[State, ...]:
     if text is not None and not names:
         raise BadInput("--state names no state", hint=f"known: {', '.join(State)}")
     for name in names:
-        if name not in list(State):
-            raise UnknownName.among("state", name, list(State))
-    return tuple(dict.fromkeys(State(name) for name in names))
+        if name not in STATE_NAMES:
+            raise UnknownName.among("state", name, list(STATE_NAMES))
+    return tuple(dict.fromkeys(STATE_NAMES[name] for name in names))
 
 
 def is_everything(selection: Selection) -> bool:

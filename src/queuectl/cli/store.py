@@ -4,7 +4,7 @@ import os
 
 from queuectl.actions.connect import Target, connect, locate
 from queuectl.actions.liveness import pulse
-from queuectl.errors import NotFound
+from queuectl.actions.selection import no_such_job
 from queuectl.store import jobs
 from queuectl.system.host import user_at_host
 from queuectl.system.liveness import Pulse
@@ -36,7 +36,7 @@ def find_job(tx: "Tx", job_id: str) -> "Job":
     """Return the job a person names, or raise."""
     job = jobs.find(tx, job_id)
     if job is None:
-        raise NotFound(f"no job {job_id!r}", hint="list them with: queuectl list")
+        raise no_such_job(tx, job_id)
     return job
 
 

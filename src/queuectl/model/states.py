@@ -49,6 +49,10 @@ MEANING: dict[State, str] = {
     State.CANCELLED: "a person, or a dead dependency, stopped it",
 }
 
+OTHER_NAMES = {"held": State.BLOCKED, "running": State.PROCESSING}
+STATE_NAMES: dict[str, State] = {**{state.value: state for state in State}, **OTHER_NAMES}
+"""What people may call a state."""
+
 FINAL = frozenset({State.COMPLETED, State.DEAD, State.CANCELLED})
 WAITING_FOR_TIME = frozenset({State.SCHEDULED, State.FAILED})
 _WAITING = frozenset({State.PENDING, State.SCHEDULED, State.BLOCKED, State.FAILED})

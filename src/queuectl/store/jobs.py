@@ -113,6 +113,18 @@ def taken_ids(tx: "Tx", given_ids: "Sequence[str]") -> list[str]:
     return taken
 
 
+def ids_around(tx: "Tx", name: str, limit: int) -> list[str]:
+    """Return ids people gave that stand next to a name in the index, so many before it and after it."""
+    found: list[str] = []
+    for side, order in (("<=", "DESC"), (">", "ASC")):
+        rows = tx.rows(
+            f"SELECT given_id FROM jobs WHERE given_id {side} :name ORDER BY given_id {order} LIMIT :limit",
+            {"name": name, "limit": limit},
+        )
+        found += [str(row[0]) for row in rows]
+    return found
+
+
 def newest(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
     """Return the newest jobs that match, newest first."""
     if State.COMPLETED in wanted.states:
