@@ -117,6 +117,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield "run", ["run", "--json", "echo a; echo b >&2"]
     yield _line("completion bash --json")
     yield "export", ["export"]
+    yield "export", ["export", "--json", str(cli.folder / "whole.jsonl")]
     (cli.folder / "export").write_text(cli.ok("export", "--state", "dead,failed"))
     yield "import", ["import", "--skip-existing", "--json", str(cli.folder / "export")]
     yield _line("dlq show dead --json")

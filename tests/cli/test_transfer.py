@@ -38,6 +38,39 @@ def test_a_store_moves_through_a_pipe_and_its_jobs_run_there(cli: Cli, there: Cl
     assert there.job("done")["state"] == "completed"
 
 
+def test_an_export_into_a_file_is_whole_private_and_replaces_nothing_unasked(cli: Cli) -> None:
+    cli.enqueue("true")
+
+    made = cli.run("export", "queue.jsonl")
+    path = cli.folder / "queue.jsonl"
+    first = path.read_text()
+    cli.enqueue("true")
+    refused = cli.run("export", "queue.jsonl")
+
+    assert (made.returncode, made.stdout) == (0, "queue.jsonl: 1 job and 0 runs\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (refused.returncode, refused.stdout) == (6, "")
+    assert "queue.jsonl exists" in refused.stderr
+    assert "--force" in refused.stderr
+    assert path.read_text() == first
+    assert json.loads(cli.ok("export", "--force", "--json", "queue.jsonl"))["jobs"] == 2
+    assert shapes(path.read_text())[1:] == shapes(cli.ok("export", "-"))[1:]
+    assert sorted(each.name for each in cli.folder.glob("*queue.jsonl*")) == ["queue.jsonl"]
+
+
+def test_an_export_never_takes_the_place_of_the_store_or_a_device(local: Cli) -> None:
+    local.enqueue("true")
+    store = str(local.target.sqlite_path)
+
+    assert local.run("export", "--force", store).returncode == 6
+    assert local.run("export", "--force", "/dev/null").returncode == 0
+    assert local.run("export", "--force", str(local.folder)).returncode == 2
+    assert local.run("export", "no/such/folder/file").returncode == 2
+    assert local.run("export", "--force").returncode == 2
+    assert Path("/dev/null").is_char_device()
+    assert len(local.json("list")) == 1
+
+
 def test_a_filter_exports_the_jobs_it_names(local: Cli) -> None:
     local.enqueue("--id", "a", "--queue", "mail", "true")
     local.enqueue("--id", "b", "--tag", "red", "true")

@@ -1,8 +1,11 @@
 """Transfer: a whole store, or some of its jobs, out as lines of JSON and in again, all or nothing."""
 
+import json
+import os
 from contextlib import closing
 
 from queuectl import __version__
+from queuectl.actions.connect import connect
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError
 from queuectl.model import transfer
 from queuectl.model.attempt import Attempt
@@ -14,11 +17,13 @@ from queuectl.settings import parse, resolve, shown
 from queuectl.store import attempts, audit, config, jobs, queues
 from queuectl.store.queues import Queue
 from queuectl.system.spool import Spool
+from queuectl.system.wholefile import whole_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from queuectl.actions.connect import Target
     from queuectl.model.transfer import Shape
     from queuectl.store.database import Database, Tx
 
@@ -27,6 +32,7 @@ PAGE_RUNS = 100
 NAMED = 5
 BACKUP_BEGINS = b"SQLite format 3\0"
 WRITE_SECONDS = 3600.0
+_ENCODE = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 class Rules(Value):
@@ -109,6 +115,21 @@ def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[
         return end
 
     return database.read(work)
+
+
+def export_file(target: "Target", wanted: "jobs.Filter | None", path: str, *, force: bool = False) -> End:
+    """Write an export into a file, which is there once it is whole; one that exists is replaced by `force` alone."""
+    if target.sqlite_path is not None and os.path.realpath(path) in {
+        os.path.realpath(f"{target.sqlite_path}{end}") for end in ("", "-wal", "-shm", "-journal")
+    }:
+        raise Refused(f"{path} is the store itself", hint="name another file")
+    with whole_file(path, force=force) as file:
+        return export(connect(target), wanted, lambda shape: file.write(line_of(shape)))
+
+
+def line_of(shape: "Shape") -> bytes:
+    """Return the line of an export."""
+    return _ENCODE(shape).encode() + b"\n"
 
 
 def import_lines(database: "Database", lines: "Iterable[bytes]", *, rules: Rules, who: str) -> Imported:

@@ -1,13 +1,13 @@
 """Write the store as lines of JSON, for another store or for keeping. With a filter: the jobs that match, alone."""
 
-import json
 import sys
 
-from queuectl.actions.transfer import export
+from queuectl.actions.transfer import export, export_file, line_of
 from queuectl.cli.list import add_filter, read_filter, read_states
-from queuectl.cli.store import open_store
-from queuectl.cli.text import note
-from queuectl.model.states import State
+from queuectl.cli.selection import add_state
+from queuectl.cli.store import connect, target_of
+from queuectl.cli.text import note, print_json, safe
+from queuectl.errors import BadInput
 from queuectl.model.units import counted
 from queuectl.store import jobs
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from queuectl.cli.parser import Args, Parser
-    from queuectl.model.transfer import Shape
 
 EXAMPLES = """\
-  queuectl export > queue.jsonl
+  queuectl export queue.jsonl
   queuectl export --state dead --queue mail > dead.jsonl
   queuectl export | ssh other queuectl import -
   queuectl export | gzip > queue.jsonl.gz
@@ -30,21 +29,29 @@ Holds commands, variables and output: keep it as you keep the store. Read it bac
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the file to make (default: -, stdout)")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
     add_filter(parser)
-    parser.add_argument("--state", metavar="A,B", help=f"only these states: {', '.join(State)}")
+    add_state(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: "Args") -> int:
     """Write every line as it is read."""
-    wanted = read_filter(args, read_states(args.state))
+    found = read_filter(args, read_states(args.state))
+    wanted = None if found == jobs.Filter() else found
+    target = target_of(args)
+    if args.file != "-":
+        end = export_file(target, wanted, args.file, force=args.force)
+        if args.json:
+            print_json({"file": args.file, "jobs": end.jobs, "runs": end.runs})
+        else:
+            print(f"{safe(args.file)}: {counted(end.jobs, 'job')} and {counted(end.runs, 'run')}")
+        return 0
+    if args.force:
+        raise BadInput("--force replaces a file", hint="name it: queuectl export --force FILE")
     out = sys.stdout.buffer
-    encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
-
-    def write(shape: "Shape") -> None:
-        out.write(encode(shape).encode() + b"\n")
-
-    end = export(open_store(args), None if wanted == jobs.Filter() else wanted, write)
+    end = export(connect(target), wanted, lambda shape: out.write(line_of(shape)))
     out.flush()
     if sys.stderr.isatty() and not sys.stdout.isatty():
         note(f"{counted(end.jobs, 'job')} and {counted(end.runs, 'run')} written")
