@@ -213,3 +213,14 @@ def test_several_jobs_can_be_shown_in_the_order_named(cli: Cli) -> None:
     assert re.findall(r"(?m)^Job: +(\d)", cli.ok("show", "4", "1-2", "last")) == ["4", "1", "2"]
     assert [job["id"] for job in cli.json("show", "2-3")] == ["2", "3"]
     assert cli.run("show", "1", "nope").returncode == 3
+
+
+def test_logs_and_show_say_why_a_program_could_not_be_started_and_how_to_mend_it(cli: Cli) -> None:
+    cli.enqueue("--id", "typo", "--max-retries", "0", "--", "gzpi", "x")
+    cli.drain()
+
+    logs = cli.run("logs", "typo")
+
+    assert (logs.returncode, logs.stdout) == (0, "")
+    assert logs.stderr == "job typo could not be started: cannot run 'gzpi': not found on PATH\n"
+    assert "queuectl edit typo -- program argument ..." in cli.ok("show", "typo")

@@ -14,6 +14,7 @@ from queuectl.cli.store import connect, find_job, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput
 from queuectl.model.states import FINAL, State
+from queuectl.model.verdict import OutcomeKind
 from queuectl.runtime.follow import OUTPUT, STDERR, STDOUT, follow, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.system.host import host_name
@@ -84,6 +85,8 @@ def run(args: "Args") -> int:
         chunks = output_of(target, database, job, chosen, lines=lines, streams=streams, on_cut=_say_cut)
         if chosen.finished_at is None:
             chunks = _or_say_nothing_yet(job, chosen, chunks)
+        elif chosen.outcome is OutcomeKind.NOT_STARTED:
+            note(f"job {job.id} could not be started: {safe(chosen.error or 'no reason is on record')}")
     if args.json:
         return _print_lines(job, chunks) if args.follow else _print_object(job, chosen, chunks, streams)
     Printer(is_raw=args.raw, is_merged=streams is not None, is_followed=args.follow).print_all(chunks)

@@ -175,7 +175,8 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
 def _remedy_of(job: "Job") -> str | None:
     if job.state is not State.DEAD:
         return None
-    return f"queuectl retry {job.id} (first, if the command is wrong: queuectl edit {job.id} --command '...')"
+    mended = "--command '...'" if job.argv is None else "-- program argument ..."
+    return f"queuectl retry {job.id} (first, if the command is wrong: queuectl edit {job.id} {mended})"
 
 
 def _given(name: str, value: object) -> "Iterator[tuple[str, str]]":

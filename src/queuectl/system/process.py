@@ -81,7 +81,7 @@ def spawn(
     except OSError as error:
         code = NOT_FOUND if error.errno in (errno.ENOENT, errno.ENOTDIR) else CANNOT_RUN
         is_passing = error.errno in _NO_ROOM
-        raise CannotStart(code, f"cannot run {argv[0]}: {error.strerror}", is_passing=is_passing) from None
+        raise CannotStart(code, f"cannot run {argv[0]!r}: {error.strerror}", is_passing=is_passing) from None
     finally:
         os.chdir("/")
 
