@@ -269,3 +269,26 @@ def test_a_file_is_read_from_the_folder_of_the_caller(local: Cli, tmp_path: Path
     (tmp_path / "here").write_text("true\n")
 
     assert local.ok("enqueue", "--from", "here") == "1\n"
+
+
+def test_a_file_without_jobs_is_said_to_have_none(local: Cli) -> None:
+    done = local.run("enqueue", "--from", "/dev/null")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "no jobs in /dev/null\n")
+
+
+def test_a_folder_that_is_not_there_is_named_and_the_job_added_all_the_same(local: Cli) -> None:
+    done = local.run("enqueue", "--cwd", "/no/such/folder", "true")
+
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert "warning: no folder /no/such/folder here now" in done.stderr
+    assert local.run("enqueue", "--cwd", "/", "true").stderr == ""
+
+
+def test_a_shell_line_behind_two_dashes_is_warned_of(local: Cli) -> None:
+    line = local.run("enqueue", "--", "echo hi; ls")
+    program = local.run("enqueue", "--", "echo", "hi there")
+
+    assert (line.returncode, line.stdout) == (0, "1\n")
+    assert "warning: 'echo hi; ls' is taken as the name of one program; a shell line has no -- before it" in line.stderr
+    assert program.stderr == ""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database, Tx
 
 TAKES_WORDS = True
+WARNED_WIDTH = 60
 EXAMPLES = """\
   queuectl enqueue 'sleep 2 && echo done'
   queuectl enqueue -- convert 'my picture.jpg' out.png
@@ -100,6 +101,12 @@ def run(args: "Args") -> int:
         specs = _specs_from_file(args, fields, now_ms)
     else:
         specs = [spec_from_words(args, fields, now_ms, JobSpec())]
+        _warn_of_a_line(args)
+    if not specs:
+        _say(f"no jobs in {'standard input' if args.source[0] == '-' else args.source[0]}")
+        return 0
+    if args.cwd is not None and not os.path.isdir(str(fields["cwd"])):
+        _say(f"warning: no folder {fields['cwd']} here now; where the job runs there must be one")
     target = target_of(args)
     database = connect(target)
     ids = submit(database, specs, who=who(), environ=os.environ)
@@ -111,6 +118,19 @@ def run(args: "Args") -> int:
     if sys.stderr.isatty():
         _tell(database, specs)
     return 0
+
+
+def _warn_of_a_line(args: "Args") -> None:
+    """Say that a shell line behind `--` is taken for the name of a program."""
+    if args.has_words and len(args.words) == 1 and not args.line and any(map(str.isspace, args.words[0].strip())):
+        word = args.words[0] if len(args.words[0]) <= WARNED_WIDTH else f"{args.words[0][:WARNED_WIDTH]}…"
+        _say(f"warning: '{word}' is taken as the name of one program; a shell line has no -- before it")
+
+
+def _say(text: str) -> None:
+    from queuectl.cli.text import note, safe
+
+    note(safe(text))
 
 
 def _print_ids(ids: list[str], *, as_json: bool) -> None:
