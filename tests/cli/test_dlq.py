@@ -82,9 +82,18 @@ def test_a_job_that_is_not_dead_is_refused_and_none_of_the_others_touched(with_d
 
 def test_all_dead_jobs_that_match_are_revived_together(each_with_dead: Cli) -> None:
     assert each_with_dead.ok("dlq", "retry", "--all", "--queue", "mail") == "1 job given a fresh life\n"
-    assert each_with_dead.ok("dlq", "retry", "--all") == "2 jobs given a fresh life\n"
+    assert each_with_dead.ok("dlq", "retry", "--all", "--yes") == "2 jobs given a fresh life\n"
 
     assert each_with_dead.ok("list", "-q", "--state", "pending").split() == ["fail3", "fail2", "fail1"]
+
+
+def test_reviving_several_at_once_needs_a_yes_in_a_pipe(with_dead: Cli) -> None:
+    done = with_dead.run("dlq", "retry", "--all")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "this gives 3 dead jobs a fresh life" in done.stderr
+    assert "--yes" in done.stderr
+    assert len(with_dead.json("dlq", "list")) == 3
 
 
 def test_purging_all_needs_a_yes_in_a_pipe(with_dead: Cli) -> None:

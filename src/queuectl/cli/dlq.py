@@ -26,7 +26,7 @@ EXAMPLES = """\
   queuectl dlq list
   queuectl dlq show fail1
   queuectl dlq retry fail1
-  queuectl dlq retry --all
+  queuectl dlq retry --all --yes
   queuectl dlq purge --yes
 """
 
@@ -40,7 +40,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
             "show": ("show one dead job and its runs", "  queuectl dlq show fail1", run_show),
             "retry": (
                 "give dead jobs a fresh life: all retries again, history kept",
-                "  queuectl dlq retry --all",
+                "  queuectl dlq retry --all --yes",
                 run_retry,
             ),
             "purge": (
@@ -58,7 +58,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
         add_ids(verbs[name], nargs="*")
         add_filter(verbs[name], default=STANDS)
         verbs[name].add_argument("--all", action="store_true", help="all dead jobs (that match)")
-    verbs["purge"].add_argument("--yes", action="store_true", help="do not ask")
+        verbs[name].add_argument("--yes", action="store_true", help="do not ask before acting on several")
 
 
 def _add_list_options(parser: "Parser", *, stands: bool = False) -> None:
@@ -103,6 +103,8 @@ def run_retry(args: "Args") -> int:
         return report(args, control.revive_dead(database, args.ids, who=who()))
     if not args.all:
         raise BadInput("which jobs?", hint="give ids, or --all")
+    count = database.read(lambda tx: jobs.count_matching(tx, _filter(args)))
+    confirm(f"gives {counted(count, 'dead job')} a fresh life", is_sure=args.yes or count <= 1)
     return _say_count(args, control.revive_all_dead(database, _filter(args), who=who()), "given a fresh life")
 
 
