@@ -403,16 +403,16 @@ def test_a_setting_is_not_forgotten_when_another_needs_it(db: Database) -> None:
 
 
 def test_workers_are_told_to_stop_and_woken(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("w1", "w2", "w3"):
+    for name in ("w1", "w2", "w3-and-much-more"):
         add_worker(db, name)
-    db.write(lambda tx: workers.end(tx, "w3"))
+    db.write(lambda tx: workers.end(tx, "w3-and-much-more"))
     bell = Bell(db, monkeypatch)
 
-    told = stop_workers(db, ["w1", "w3"], stop=workers.DRAIN, who="me")
+    told = stop_workers(db, ["w1", "w3-and-much-more"], stop=workers.DRAIN, who="me")
 
     assert (told, bell.rings) == (1, 1)
-    assert [get_worker(db, name).stop for name in ("w1", "w2", "w3")] == ["drain", None, None]
-    assert last_act(db) == ("me", "worker stop drain", "w1,w3", 1)
+    assert [get_worker(db, name).stop for name in ("w1", "w2", "w3-and-much-more")] == ["drain", None, None]
+    assert last_act(db) == ("me", "worker stop drain", "w1,w3-and", 1)
 
 
 def test_a_worker_that_must_stop_now_is_not_told_to_take_its_time(db: Database) -> None:

@@ -14,7 +14,7 @@ from queuectl.model.edit import EDITABLE, Edit, edit_from_fields
 from queuectl.model.job import Job
 from queuectl.model.spec import FIELDS
 from queuectl.model.states import FINAL, State
-from queuectl.store import queues
+from queuectl.store import audit, queues
 from queuectl.store.database import Database
 from tests.actions.bells import Bell
 from tests.store.rows import NOW, SECOND, FakeClock, add_job, add_worker, get_job
@@ -245,3 +245,14 @@ def test_of_many_a_job_that_would_have_too_many_tags_is_passed_by(db: Database) 
 def test_a_bad_edit_is_refused(fields: dict[str, object], error: type[BadInput]) -> None:
     with pytest.raises(error):
         edit_from_fields(fields, NOW)
+
+
+def test_what_changed_is_on_record_with_its_values_but_for_secrets(db: Database) -> None:
+    add_job(db, priority=1)
+    add_job(db, priority=2)
+    change = edit_from_fields({"priority": 5, "queue": "mail", "command": "curl -u me:secret", "env": {"A": "s"}}, 0)
+
+    edit(db, ["1", "2"], change, who="me")
+
+    [act] = db.read(lambda tx: audit.newest(tx, 1, action="edit"))
+    assert act.target == "1,2 (priority various -> 5, queue default -> mail, command, env)"

@@ -30,7 +30,7 @@ ACTS: dict[str, tuple[Callable[[Database], object], tuple[str, str | None, int]]
     "release": (lambda db: control.release(db, ["3"], who="me"), ("release", "3", 1)),
     "edit": (
         lambda db: edit.edit(db, ["1"], CHANGE, who="me"),
-        ("edit", "1 (priority, timeout, env, tags)", 1),
+        ("edit", "1 (priority 0 -> 5, timeout default -> 9s, env, tags none -> t)", 1),
     ),
     "act_on_many": (
         lambda db: act_on_many(db, choose(db, acts.CANCEL, Selection(names=("1-2",))), who="me"),

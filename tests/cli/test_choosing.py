@@ -123,13 +123,13 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(filled: Cli) -> None
     before = filled.json("list")
 
     for words, said in {
-        "cancel --all": "3 would be cancelled, 1 passed by: 1 dead\n",
-        "retry --all": "1 would be retried, 3 passed by: 2 pending, 1 scheduled\n",
-        "delete 1-2": "2 would be deleted\n",
+        "cancel --all": "3 would be cancelled, 1 passed by: 1 dead\n  2 pending, 1 scheduled: a, b, d\n",
+        "retry --all": "1 would be retried, 3 passed by: 2 pending, 1 scheduled\n  1 dead: c\n",
+        "delete 1-2": "2 would be deleted\n  2 pending: a, b\n",
         "hold a": "a: would be: held\n",
         "retry c": "c: would be: has a fresh life\n",
         "edit a --priority 5": "a: would be: priority 0 -> 5\n",
-        "edit 1-2 --priority 5": "2 would be edited\n",
+        "edit 1-2 --priority 5": "2 would be edited\n  2 pending: a, b\n",
     }.items():
         assert filled.ok(*words.split(), "--dry-run") == said
 

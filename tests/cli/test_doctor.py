@@ -66,8 +66,8 @@ def test_a_terminal_gets_marks_in_colour(local: Cli) -> None:
 
     seen = on_terminal(local, "doctor", "-v")
 
-    assert "\x1b[1;33m! workers\x1b[0m no worker is running" in seen.screen
-    assert "\x1b[1;32m✓ home\x1b[0m" in seen.screen
+    assert "\x1b[1;33m! workers:\x1b[0m no worker is running" in seen.screen
+    assert "\x1b[1;32m✓ home:\x1b[0m" in seen.screen
 
 
 def test_a_deep_look_says_so(local: Cli) -> None:

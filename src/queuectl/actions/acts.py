@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGE = 1000
 SAMPLES = 3
+MAX_DETAIL = 500
 
 
 class Done(Value):
@@ -43,8 +44,13 @@ class Act(Value):
     unasked: frozenset[State] | None = None
     """Where it applies when neither numbers nor states were named; None means all of `states`."""
     on_one: "OnOne"
-    detail: str = ""
-    """What more there is to put on record."""
+    detail: "Callable[[Sequence[Done]], str] | None" = None
+    """What more there is to put on record of what was done."""
+
+    def words(self, done: "Sequence[Done]") -> str:
+        """Return what more is put on record, in brackets, or nothing."""
+        text = self.detail(done) if self.detail is not None else ""
+        return f" ({text[:MAX_DETAIL]})" if text else ""
 
 
 class Chosen(Value):
@@ -98,7 +104,7 @@ def act_on_each(
             raise Refused(error.message, hint=f"{error.hint}; none of the {len(named)} jobs was changed") from None
         if is_trial:
             raise _Undo(done)
-        audit.record(tx, who, act.name, ",".join(ids)[:1000] + act.detail, len(done))
+        audit.record(tx, who, act.name, ",".join(ids)[:1000] + act.words(done), len(done))
         tx.tell()
         return done
 
@@ -147,20 +153,20 @@ def act_on_many(
         began = time.monotonic()
 
         def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
-            done, left = 0, []
+            done: list[Done] = []
+            left = []
             for job in jobs.lock(tx, page):
                 try:
                     if job.state in chosen.states:
-                        chosen.act.on_one(tx, job)
-                        done += 1
+                        done.append(chosen.act.on_one(tx, job))
                         continue
                 except (Refused, BadInput):
                     pass
                 left.append(job.state)
-            which = f"{page[0]} to {page[-1]}: {described(chosen.selection)}{chosen.act.detail}"
-            audit.record(tx, who, chosen.act.name, which, done)
+            which = f"{page[0]} to {page[-1]}: {described(chosen.selection)}{chosen.act.words(done)}"
+            audit.record(tx, who, chosen.act.name, which, len(done))
             tx.tell()
-            return done, _counted(left)
+            return len(done), _counted(left)
 
         done, left = database.write(work)
         count += done

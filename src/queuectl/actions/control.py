@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.store.database import Database, Tx
 
+SHORT_ID = 6  # as `worker list` shows them
+
 
 def cancel(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Cancel jobs: a waiting one at once, a running one as soon as its worker has stopped it."""
@@ -149,7 +151,7 @@ def stop_workers(database: "Database", ids: "Sequence[str]", *, stop: str, who: 
 
     def work(tx: "Tx") -> int:
         told = workers.tell(tx, ids, stop, restart=restart)
-        audit.record(tx, who, f"worker {verb} {stop}", ",".join(ids)[:1000] or None, told)
+        audit.record(tx, who, f"worker {verb} {stop}", ",".join(each[:SHORT_ID] for each in ids)[:1000] or None, told)
         tx.wake()
         return told
 

@@ -4,15 +4,19 @@ from queuectl.actions import acts
 from queuectl.actions.acts import Act, Done
 from queuectl.errors import Refused
 from queuectl.model.edit import Edit, edited
+from queuectl.model.shapes import changes_shape
 from queuectl.model.states import FINAL, Move, State
+from queuectl.model.units import duration_text
 from queuectl.store import jobs, moves, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from queuectl.model.job import Job
     from queuectl.store.database import Database, Tx
+
+SHOWN_ON_RECORD = frozenset({"priority", "queue", "run_at", "max_retries", "timeout", "tags"})
 
 
 def edit(database: "Database", ids: "Sequence[str]", change: Edit, *, who: str) -> list[Done]:
@@ -30,8 +34,37 @@ def edit_act(change: Edit) -> Act:
         done="edited",
         states=frozenset(State),
         on_one=lambda tx, job: _edit(tx, job, change),
-        detail=f" ({', '.join(change.names)})",
+        detail=lambda done: _on_record(change, done),
     )
+
+
+def _on_record(change: Edit, done: "Sequence[Done]") -> str:
+    """Say what was changed, from what to what where that is the same of all; commands and variables may be secrets."""
+    made = [changes_shape(each.job, each.after) for each in done if each.after is not None]
+    return ", ".join(
+        _from_and_to(name, [changes[name] for changes in made if name in changes]) for name in _names(change)
+    )
+
+
+def _names(change: Edit) -> list[str]:
+    return ["run_at" if name == "delay" else name for name in change.names]
+
+
+def _from_and_to(name: str, made: "Sequence[Mapping[str, object]]") -> str:
+    if name not in SHOWN_ON_RECORD or not made:
+        return name
+    old, new = ({_text(name, each[side]) for each in made} for side in ("from", "to"))
+    if len(new) > 1:
+        return name
+    return f"{name} {old.pop() if len(old) == 1 else 'various'} -> {new.pop()}"
+
+
+def _text(name: str, value: object) -> str:
+    if name == "timeout" and isinstance(value, float):
+        return duration_text(round(value * 1000))
+    if isinstance(value, list):
+        return "+".join(map(str, value)) or "none"
+    return "default" if value is None else str(value)
 
 
 def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:

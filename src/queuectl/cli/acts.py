@@ -114,9 +114,13 @@ def confirm(what: str, *, is_sure: bool) -> None:
 
 
 def _affects(chosen: "Chosen") -> str:
-    more = len(chosen.seqs) - len(chosen.samples)
-    names = ", ".join(chosen.samples) + (f" and {more:,} more" if more else "")
+    names = _sampled(chosen)
     return f"{chosen.act.name} affects {counted(len(chosen.seqs), 'job')} ({by_state(chosen.counts)}): {names}"
+
+
+def _sampled(chosen: "Chosen") -> str:
+    more = len(chosen.seqs) - len(chosen.samples)
+    return ", ".join(chosen.samples) + (f" and {more:,} more" if more else "")
 
 
 def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally") -> int:
@@ -128,6 +132,8 @@ def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally") -> int:
     passed = sum(tally.passed.values())
     end = f", {passed:,} passed by: {by_state(tally.passed)}" if passed else ""
     print(f"{tally.count:,} {would}{chosen.act.done}{end}")
+    if args.is_trial and chosen.seqs:
+        print(f"  {by_state(chosen.counts)}: {_sampled(chosen)}")
     if not tally.count and not passed:
         note("no jobs match")
     return 0

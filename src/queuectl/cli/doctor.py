@@ -72,7 +72,7 @@ def _draw(findings: "Sequence[Finding]") -> None:
     console = Console(highlight=False)
     for finding in findings:
         colour = _COLOURS[finding.level]
-        line = Text.assemble((f"{_MARKS[finding.level]} {finding.check}", f"bold {colour}"), f" {safe(finding.what)}")
+        line = Text.assemble((f"{_MARKS[finding.level]} {finding.check}:", f"bold {colour}"), f" {safe(finding.what)}")
         console.print(line)
         if finding.mend:
             console.print(Padding(Text(safe(finding.mend), style="bright_black"), (0, 0, 0, 4)))

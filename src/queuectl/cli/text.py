@@ -54,9 +54,11 @@ def age(then_ms: int | None, now_ms: int) -> str:
     """Say how long ago something was, or how soon it will be."""
     if then_ms is None:
         return "-"
-    if then_ms > now_ms:
-        return f"in {rough_duration_text(then_ms - now_ms)}"
-    return f"{rough_duration_text(now_ms - then_ms)} ago"
+    apart = abs(then_ms - now_ms) // 1000 * 1000
+    if apart == 0:
+        return "now" if then_ms > now_ms else "just now"
+    text = f"{apart // 1000}s" if apart < 10_000 else rough_duration_text(apart)
+    return f"in {text}" if then_ms > now_ms else f"{text} ago"
 
 
 def moment(ms: int | None, now_ms: int) -> str:
