@@ -44,6 +44,16 @@ def test_a_postgres_url_keeps_the_home_of_this_host(scheme: str) -> None:
     assert (target.sqlite_path, target.home.root) == (None, "/srv/q")
 
 
+def test_every_postgres_has_a_folder_of_its_own_for_output_whatever_its_password() -> None:
+    urls = ("postgresql://me:old@db/queue", "postgresql://me:new@db/queue", "postgresql://me@db/queue",
+            "postgresql://me@db/other")  # fmt: skip
+
+    one, two, three, other = (locate(None, {"QUEUECTL_DATABASE_URL": url}).home.folder for url in urls)
+
+    assert one == two == three != other
+    assert locate(None, {}).home.folder == locate("sqlite:///srv/queue.db", {}).home.folder == ""
+
+
 def test_the_flag_wins_over_the_environment() -> None:
     environ = {"QUEUECTL_DATABASE_URL": "postgresql://db/queue"}
 

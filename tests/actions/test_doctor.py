@@ -29,6 +29,7 @@ from queuectl.settings import resolve
 from queuectl.store import claims, config
 from queuectl.store.database import Database
 from queuectl.system import home as home_module
+from queuectl.system.home import script_path
 from queuectl.system.host import host_name
 from queuectl.system.liveness import LifeLock
 from tests.program import wait_for
@@ -298,19 +299,21 @@ def test_locks_and_scripts_of_no_worker_are_named(db: Database, target: Target) 
     lock = LifeLock(target.home, "0123456789abcdef", store_mark(db.dialect))
     assert is_ok(target, "leftovers")
     os.close(lock._fd)
-    Path(target.home.run, "7.1.sh").write_text("true")
+    script = Path(script_path(target.home, 7, 1))
+    script.write_text("true")
+    Path(script_path(target.home.replace(folder="another"), 8, 1)).write_text("true")
     Path(target.home.run, "feedfeedfeedfeed.lock").write_text("0 0 another-store")
 
     finding = only(target, "leftovers")
 
     assert finding.level is Level.WARNING
-    assert "2 files of no running worker: 0123456789abcdef.lock, 7.1.sh" in finding.what
+    assert f"2 files of no running worker: 0123456789abcdef.lock, {script.name}" in finding.what
 
 
 def test_the_script_of_a_running_job_is_not_left_over(db: Database, target: Target) -> None:
     job = add_job(db)
     claim_one(db, add_worker(db))
-    Path(target.home.run, f"{job.seq}.1.sh").write_text("true")
+    Path(script_path(target.home, job.seq, 1)).write_text("true")
 
     assert is_ok(target, "leftovers")
 

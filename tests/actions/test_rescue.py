@@ -123,7 +123,7 @@ def test_what_a_lost_run_had_printed_into_two_streams_is_kept(db: Database, targ
     (run,) = get_runs(db, job.seq)
     assert (run.output_bytes, run.output_tail) == (3, b"out")
     assert (run.stderr_bytes, run.stderr_tail) == (18, b"err\n[queuectl: 10 bytes left out here]\nlater")
-    assert run.stderr_file == f"0/{job.seq}.1.err.log"
+    assert run.stderr_file == os.path.relpath(folder / f"{job.seq}.1.err.log", target.home.logs)
     assert len(list(folder.iterdir())) == 2
 
 

@@ -17,6 +17,7 @@ from queuectl.model.units import DAY_MS, WEEK_MS
 from queuectl.settings import Settings, resolve
 from queuectl.store import audit, config, jobs, watchers, workers
 from queuectl.store.database import Database, Tx
+from queuectl.system.home import log_path, stderr_path
 from tests.store.rows import NOW, FakeClock, add_job, add_worker, get_job, last_act
 
 if TYPE_CHECKING:
@@ -117,18 +118,18 @@ def test_a_dry_run_counts_what_would_go_and_changes_nothing(db: Database) -> Non
 
 
 def test_runs_and_output_files_go_with_their_job(db: Database, target: Target) -> None:
-    name, split = "0/1.1.log", "0/1.1.err.log"
-    for each in (name, split):
-        path = Path(target.home.logs, each)
+    paths = [Path(path(target.home, 1, 1)) for path in (log_path, stderr_path)]
+    for path in paths:
         path.parent.mkdir(exist_ok=True)
         path.write_text("output")
+    name, split = (str(path.relative_to(target.home.logs)) for path in paths)
     add_finished(db, State.COMPLETED, 2 * WEEK_MS)
     add_run(db, 1, output_file=name, stderr_file=split, stderr_tail=b"", stderr_bytes=6)
 
     prune(db)
 
     assert db.read(lambda tx: tx.rows("SELECT run FROM attempts")) == []
-    assert os.listdir(Path(target.home.logs, "0")) == []
+    assert os.listdir(paths[0].parent) == []
 
 
 def test_many_go_in_portions_and_one_act_is_on_record(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,7 +209,7 @@ def test_one_stream_of_a_job_that_keeps_both_together_is_refused_with_a_hint(loc
 def test_both_files_of_a_split_job_go_with_it(cli: Cli, words: tuple[str, ...]) -> None:
     cli.enqueue("--split-output", "--max-retries", "0", "seq 20000; seq 20000 >&2; exit 1")
     cli.drain()
-    folder = Path(cli.target.home.logs, "0")
+    folder = Path(cli.target.home.own_logs, "0")
     before = sorted(path.name for path in folder.iterdir())
 
     cli.ok(*words)

@@ -53,6 +53,11 @@ def test_every_column_of_a_job_and_of_a_run_is_in_its_line() -> None:
     assert run_names | {"type"} == run().keys()
 
 
+@pytest.mark.parametrize("name", ["0/7.1.log", "0/7.1.err.log", "0/7.1.log.2", "postgresql-0123456789ab/0/7.1.log"])
+def test_every_name_an_output_file_may_have_is_taken(name: str) -> None:
+    read(job(run=1), run(output_file=name))
+
+
 @pytest.mark.parametrize("tail", [b"", b"text\n", "ü\u2028\x1b[0m\x00".encode(), b"\xff\xfe", b"\xed\xa0\x80"])
 def test_a_tail_is_read_back_byte_by_byte(tail: bytes) -> None:
     written = transfer.run_line_shape(a_run(output_tail=tail, stderr_tail=tail, stderr_bytes=1))
@@ -141,6 +146,8 @@ def test_a_line_that_cannot_be_is_refused_with_its_number(shape: Shape | str, wo
         ([job(), run(outcome="exit")], "did you mean 'exited'"),
         ([job(), run(output_file="../../etc/passwd")], "bad output file"),
         ([job(), run(output_file="0/8.1.log")], "bad output file"),
+        ([job(), run(output_file="../0/7.1.log")], "bad output file"),
+        ([job(), run(output_file="a-1/../7.1.log")], "bad output file"),
         ([job(), run(output_file="0/7.1.log/../x")], "bad output file"),
         ([job(), run(stderr_file="/etc/passwd")], "bad output file"),
         ([job(), run(output_tail={"base64": "!"})], "bad base64"),

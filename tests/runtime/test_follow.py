@@ -19,7 +19,7 @@ from queuectl.runtime.follow import Chunk, follow, measured, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.store.database import Database
 from queuectl.system import wake
-from queuectl.system.home import Home, log_path
+from queuectl.system.home import log_path
 from tests.program import Cli, wait_for
 from tests.store.rows import add_dead_worker, add_job, add_worker, claim_one
 from tests.system.printing import NOTICE, assert_exact
@@ -306,7 +306,7 @@ def test_a_run_on_another_host_is_told_of_and_its_end_is_shown_when_it_ends(targ
 def test_a_run_of_a_worker_with_another_home_on_this_host_is_shown_as_it_comes(
     worker: Cli, db: Database, tmp_path: Path
 ) -> None:
-    home = Home(root=str(tmp_path / "second"))
+    home = worker.target.home.replace(root=str(tmp_path / "second"))
     job_id = worker.enqueue(f"echo one; {UNTIL_GO}; seq 5000")
     seen = b""
 

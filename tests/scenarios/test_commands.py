@@ -30,7 +30,7 @@ def test_both_streams_are_logged_in_order(cli: Cli) -> None:
     cli.drain()
 
     assert cli.ok("logs", job_id) == "one\ntwo\nthree\n"
-    assert not os.listdir(cli.target.home.logs)
+    assert not os.listdir(cli.target.home.own_logs)
 
 
 def test_each_way_to_end_is_on_record(cli: Cli) -> None:

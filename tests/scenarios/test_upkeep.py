@@ -59,7 +59,7 @@ def test_workers_prune_what_expired_while_they_run_jobs(cli: Cli) -> None:
 def test_workers_remove_old_jobs_with_their_output_as_soon_as_a_setting_says_so(cli: Cli) -> None:
     job_id = cli.enqueue("seq 100000")
     kept = cli.enqueue("--max-retries", "0", "seq 100000; exit 1")
-    logs = Path(cli.target.home.logs, "0")
+    logs = Path(cli.target.home.own_logs, "0")
     cli.drain()
     before = sorted(path.name for path in logs.iterdir())
 
@@ -86,7 +86,7 @@ def test_output_of_a_job_deleted_on_another_host_is_swept_where_it_lies(cli: Cli
     job_id = cli.enqueue("seq 100000")
     supervisor = cli.start("worker", "start")
     cli.wait_for_state(job_id, "completed")
-    log = Path(cli.target.home.logs, "0", f"{job_id}.1.log")
+    log = Path(cli.target.home.own_logs, "0", f"{job_id}.1.log")
     there = log.exists()
     elsewhere = {"QUEUECTL_HOME": str(tmp_path / "elsewhere"), "QUEUECTL_DATABASE_URL": cli.target.url}
 

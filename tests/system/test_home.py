@@ -9,7 +9,7 @@ import pytest
 
 from queuectl.errors import StoreUnreachable
 from queuectl.system import home as home_module
-from queuectl.system.home import Home, log_path, setup_lock
+from queuectl.system.home import Home, log_path, remove_logs, script_path, setup_lock, stderr_path
 from tests.program import wait_for
 
 SETTER_UP = """
@@ -89,6 +89,30 @@ def test_logs_are_named_by_number_a_thousand_to_a_folder() -> None:
 
     assert log_path(home, 7, 1) == "/q/logs/0/7.1.log"
     assert log_path(home, 12_345, 3) == "/q/logs/12/12345.3.log"
+    assert script_path(home, 7, 1) == "/q/run/7.1.sh"
+
+
+def test_a_store_with_a_folder_keeps_its_files_apart() -> None:
+    home = Home(root="/q", folder="postgresql-1f")
+
+    assert log_path(home, 7, 1) == "/q/logs/postgresql-1f/0/7.1.log"
+    assert stderr_path(home, 12_345, 3) == "/q/logs/postgresql-1f/12/12345.3.err.log"
+    assert script_path(home, 7, 1) == "/q/run/postgresql-1f.7.1.sh"
+
+
+@pytest.mark.parametrize("folder", ["", "postgresql-1f"])
+def test_only_files_of_this_store_are_removed(tmp_path: Path, folder: str) -> None:
+    home = Home(root=str(tmp_path), folder=folder)
+    names = ["0/1.1.log", "postgresql-1f/0/1.1.log", "postgresql-2e/0/1.1.log", "../run/0/1.1.log", "../queue.db"]
+    paths = [Path(home.logs, name) for name in names]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("output")
+
+    remove_logs(home, [*names, str(tmp_path / "queue.db")])
+
+    own = names.index(os.path.join(folder, "0/1.1.log"))
+    assert [path.exists() for path in paths] == [number != own for number in range(len(names))]
 
 
 def test_one_process_at_a_time_sets_a_home_up(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from queuectl.errors import StoreUnreachable
 from queuectl.system.home import Home
-from queuectl.system.liveness import Leader, LifeLock, Pulse, pulse_of, read_note, remove_left_locks
+from queuectl.system.liveness import Leader, LifeLock, Pulse, home_of, pulse_of, read_note, remove_left_locks
 from tests.program import wait_for
 
 HOLDER = """
@@ -154,3 +154,21 @@ def test_a_lock_of_another_store_that_shares_the_home_is_left_alone(home: Home) 
     remove_left_locks(home, "a", lambda _worker_id: False)
 
     assert (os.path.exists(path_of(home, "ours")), os.path.exists(path_of(home, "theirs"))) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "folder, store, meant",
+    [
+        ("", "0f", ""),
+        ("postgresql-1f", "2e", "postgresql-2e"),
+        ("postgresql-1f", "", "postgresql-1f"),
+        ("postgresql-1f", "../x", "postgresql-1f"),
+    ],
+)
+def test_the_home_of_a_lock_has_the_folder_its_holder_writes_into(
+    home: Home, folder: str, store: str, meant: str
+) -> None:
+    lock = LifeLock(home, "w1", store)
+
+    assert home_of(lock.path, Home(root="/elsewhere", folder=folder)) == home.replace(folder=meant)
+    lock.release()

@@ -4,13 +4,13 @@ import os
 from functools import partial
 
 from queuectl.errors import BadInput, StoreUnreachable
-from queuectl.model.urls import without_password
+from queuectl.model.urls import mark_of, without_password
 from queuectl.model.value import Value
 from queuectl.settings import Settings, resolve
 from queuectl.store import config, migrate
 from queuectl.store.database import Database
 from queuectl.system import wake
-from queuectl.system.home import Home, create_private, remove_logs, setup_lock
+from queuectl.system.home import Home, create_private, folder_of, remove_logs, setup_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def locate(flag: str | None, environ: "Mapping[str, str]") -> Target:
                 "a password in --db would show in ps",
                 hint=f"put the URL into {URL_VARIABLE}, or the password into PGPASSFILE",
             )
+        home = home.replace(folder=folder_of(mark_of(without_password(url))))
         return Target(url=url, home=home, sqlite_path=None)
     raise BadInput(f"bad database URL {without_password(url)!r}", hint=_URL_HINT)
 

@@ -2,6 +2,7 @@
 
 import os
 
+from queuectl.model.urls import mark_of
 from queuectl.store import workers
 from queuectl.system import host
 from queuectl.system.liveness import Pulse, pulse_of
@@ -48,9 +49,7 @@ def _serves(worker: workers.Worker, wanted: "Collection[str]") -> bool:
 
 def store_mark(dialect: "Dialect") -> str:
     """Return a short word that tells the store of a process from others that share its home."""
-    import hashlib  # slow to import, and only processes that stay need it
-
-    return hashlib.blake2b(dialect.address.encode(), digest_size=6).hexdigest()
+    return mark_of(dialect.address)
 
 
 def can_see_tree(worker: workers.Worker) -> bool:

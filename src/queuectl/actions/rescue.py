@@ -156,7 +156,7 @@ class Rescuer:
             return self._home
         if not self._database.dialect.is_local and worker.host != host.host_name():
             return None
-        return home_of(lock_of(worker, self._database.dialect))
+        return home_of(lock_of(worker, self._database.dialect), self._home)
 
     def _left_of(self, orphans: "Sequence[Orphan]") -> list[process.Left]:
         """Return what is known of commands: their marks, and what their worker noted beside its lock."""

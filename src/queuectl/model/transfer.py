@@ -35,6 +35,7 @@ MAX_BYTES = 2**62
 MAX_TEXT = 1 << 20
 _EPOCH = datetime.datetime.fromtimestamp(0, datetime.UTC)
 _MS = datetime.timedelta(milliseconds=1)
+_OUTPUT_FILE = r"([a-z]{{1,20}}-[0-9a-f]{{1,40}}/)?\d{{1,15}}/{}\.{}\.[a-z][a-z.]{{0,15}}(\.\d{{1,3}})?"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 
@@ -320,7 +321,7 @@ def _read_run(fields: "Shape") -> Attempt:
     run = Attempt.of_row([fields[name] for name in Attempt.FIELDS])
     for name in (run.output_file, run.stderr_file):
         # Such a name is opened and, with its job, removed: it must not lead to anything but the output of this run.
-        if name is not None and not re.fullmatch(rf"\d{{1,15}}/{run.job_seq}\.{run.run}\.[a-z][a-z.]{{0,15}}", name):
+        if name is not None and not re.fullmatch(_OUTPUT_FILE.format(run.job_seq, run.run), name):
             raise BadInput(f"bad output file {name[:80]!r} of run {run.run} of job {run.job_seq}")
     if (run.stderr_bytes is None) != (run.stderr_tail is None):
         raise BadInput(f"run {run.run} of job {run.job_seq} has one of stderr_bytes and stderr_tail")

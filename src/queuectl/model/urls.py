@@ -11,3 +11,10 @@ def without_password(url: str) -> str:
     if at and password:
         rest = f"{name}@{host}"
     return scheme + slashes + re.sub(r"([?&]\w*pass\w*)=[^&]*", r"\1=***", rest)
+
+
+def mark_of(address: str) -> str:
+    """Return a short word of letters and digits for the address of a store, as it is without its password."""
+    import hashlib  # slow to import, and a local store needs it only for processes that stay
+
+    return hashlib.blake2b(address.encode(errors="surrogateescape"), digest_size=6).hexdigest()

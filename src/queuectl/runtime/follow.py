@@ -8,10 +8,10 @@ from queuectl.errors import NotFound, Refused
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.store import attempts, jobs, workers
-from queuectl.system.home import log_path, stderr_path
+from queuectl.system.home import is_own, log_path, stderr_path
 from queuectl.system.host import host_name
 from queuectl.system.liveness import Pulse, home_of
-from queuectl.system.output import Kept, newest_file, size_so_far
+from queuectl.system.output import Kept, ends_with, newest_file, size_so_far
 from queuectl.system.reading import Reader, last_lines
 
 TYPE_CHECKING = False
@@ -348,7 +348,7 @@ def _homes(target: "Target", worker: "Worker | None", dialect: "Dialect") -> "li
     """Return where the files of a worker's runs may lie: in its own home, where that is on this host, else in ours."""
     homes = [target.home]
     if worker is not None and (dialect.is_local or worker.host == host_name()):
-        own = home_of(lock_of(worker, dialect))
+        own = home_of(lock_of(worker, dialect), target.home)
         if own != target.home:
             homes.insert(0, own)
     return homes
@@ -430,9 +430,22 @@ def _kept(attempt: "Attempt", stream: str, homes: "list[Home]") -> Kept:
     """Return what is kept of one stream of a run that is over, with its file where that can be read here."""
     is_stderr = stream == STDERR
     name = attempt.stderr_file if is_stderr else attempt.output_file
-    paths = [os.path.join(home.logs, name) for home in homes] if name is not None else []
+    tail = (attempt.stderr_tail or b"") if is_stderr else attempt.output_tail
+    paths = [_readable(home, name, tail) for home in homes] if name is not None else []
     return Kept(
         total_bytes=(attempt.stderr_bytes or 0) if is_stderr else attempt.output_bytes,
-        file=next((path for path in paths if os.access(path, os.R_OK)), None),
-        tail=(attempt.stderr_tail or b"") if is_stderr else attempt.output_tail,
+        file=next((path for path in paths if path is not None), None),
+        tail=tail,
     )
+
+
+def _readable(home: "Home", name: str, tail: bytes) -> str | None:
+    """Return where a file of a run lies that is over, if it can be read here.
+
+    A job that came from another store names a file of that store. In this home another one may have a file of that
+    name: it is the one that is meant if it ends as the run did.
+    """
+    path = os.path.join(home.logs, name)
+    if not os.access(path, os.R_OK) or not (is_own(home, name) or ends_with(path, tail)):
+        return None
+    return path

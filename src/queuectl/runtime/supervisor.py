@@ -7,7 +7,6 @@ import time
 
 from queuectl.actions.connect import Target, connect, locate, use_for_work, working_settings
 from queuectl.actions.rescue import Rescuer
-from queuectl.actions.sweep import note_store
 from queuectl.actions.upkeep import Upkeep
 from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.units import counted
@@ -71,7 +70,6 @@ class Supervisor:
         self._database = connect(target, is_patient=False)
         try:
             use_for_work(target, self._database)
-            note_store(self._database, target.home)
             self._identity, self._heartbeat = self._register()
         except BaseException:
             self._database.close()

@@ -32,6 +32,23 @@ def add_to(tx: "Tx", act_id: int, count: int) -> None:
     tx.changed("UPDATE audit SET count = count + :count WHERE id = :id", {"count": count, "id": act_id})
 
 
+def begun_at(tx: "Tx", after: int = 0) -> tuple[int, int | None]:
+    """Return when what is in a store began, by its first act and by every restore, and the number of the last act.
+
+    Acts up to number `after` are passed by, so that whoever asks again looks at new ones alone; None: none of these.
+    """
+    row = tx.row(
+        """
+        SELECT (SELECT max(id) FROM audit), max(at)
+          FROM audit
+         WHERE id > :after AND (action = 'restore' OR id = (SELECT min(id) FROM audit))
+        """,
+        {"after": after},
+    )
+    last, at = row or (0, None)
+    return int(last or 0), None if at is None else int(at)
+
+
 def newest(
     tx: "Tx", limit: int, *, who: str | None = None, action: str | None = None, since: int | None = None
 ) -> list[Act]:

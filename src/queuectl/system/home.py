@@ -17,9 +17,14 @@ _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "cep
 
 
 class Home(Value):
-    """Where one queue keeps its files on this host."""
+    """Where one queue keeps its files on this host.
+
+    A SQLite file has its home to itself. Several PostgreSQL may share one, also with a SQLite file: each has a `folder`
+    of its own for output there (docs/adr/0014-a-folder-of-output-per-store.md).
+    """
 
     root: str
+    folder: str = ""
 
     @property
     def database(self) -> str:
@@ -28,8 +33,13 @@ class Home(Value):
 
     @property
     def logs(self) -> str:
-        """Output of commands that was too long or took too long for the database alone."""
+        """Output of commands that was too long or took too long for the database alone; names on record begin here."""
         return os.path.join(self.root, "logs")
+
+    @property
+    def own_logs(self) -> str:
+        """Where of that the output of this store lies."""
+        return os.path.join(self.logs, self.folder) if self.folder else self.logs
 
     @property
     def run(self) -> str:
@@ -47,11 +57,6 @@ class Home(Value):
         return os.path.join(self.root, "run", "changed")
 
     @property
-    def stores(self) -> str:
-        """Which stores had workers in this home, and since when."""
-        return os.path.join(self.root, "stores")
-
-    @property
     def backups(self) -> str:
         """What a restore put something else in the place of."""
         return os.path.join(self.root, "backups")
@@ -64,7 +69,7 @@ class Home(Value):
     def make(self) -> None:
         """Create the folders, readable by their owner alone; those that exist stay as they are."""
         try:
-            for path in (self.root, self.run, self.logs):
+            for path in (self.root, self.run, self.own_logs):
                 _make_folder(path)
         except OSError as error:
             raise StoreUnreachable(
@@ -128,10 +133,22 @@ def sync_folder(path: str) -> None:
         os.close(fd)
 
 
+def folder_of(mark: str) -> str:
+    """Return what the folder is called in which a store that is not local keeps output; never a number."""
+    return f"postgresql-{mark}"
+
+
+def is_own(home: "Home", name: str) -> bool:
+    """Whether an output file is this store's own by its name; jobs that came from another store name that one's."""
+    thousand = os.path.dirname(name)
+    return os.path.dirname(thousand) == home.folder and os.path.basename(thousand).isdigit()
+
+
 def remove_logs(home: "Home", names: "Iterable[str]") -> None:
-    """Remove output files of this host; those of other hosts, and those gone already, are passed by."""
+    """Remove output files of this store and host; those of others, and those gone already, are passed by."""
     for name in names:
-        remove_file(os.path.join(home.logs, name))
+        if is_own(home, name):
+            remove_file(os.path.join(home.logs, name))
 
 
 def remove_file(path: str) -> None:
@@ -144,17 +161,22 @@ def remove_file(path: str) -> None:
 
 def log_path(home: Home, number: int, run: int) -> str:
     """Return where the output of a run goes: by number, never by a name somebody gave."""
-    return os.path.join(home.logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.log")
+    return os.path.join(home.own_logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.log")
 
 
 def stderr_path(home: Home, number: int, run: int) -> str:
     """Return where the error output of a run goes that is kept apart."""
-    return os.path.join(home.logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.err.log")
+    return os.path.join(home.own_logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.err.log")
 
 
 def script_path(home: Home, number: int, run: int) -> str:
     """Return where a shell line goes that is too long to be an argument."""
-    return os.path.join(home.run, f"{number}.{run}.sh")
+    return os.path.join(home.run, f"{script_prefix(home)}{number}.{run}.sh")
+
+
+def script_prefix(home: Home) -> str:
+    """Return how the names of this store's scripts begin: another that shares the home has the same numbers."""
+    return f"{home.folder}." if home.folder else ""
 
 
 class setup_lock:  # noqa: N801 - used as a statement: `with setup_lock(home):`

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from queuectl.errors import StoreUnreachable
 from queuectl.model.value import Value
-from queuectl.system.home import Home, remove_file
+from queuectl.system.home import Home, folder_of, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,9 +104,14 @@ def lock_path(home: Home, worker_id: str) -> str:
     return os.path.join(home.run, f"{worker_id}{SUFFIX}")
 
 
-def home_of(path: str) -> Home:
-    """Return the home in which a lock lies: on one host several homes may share a PostgreSQL."""
-    return Home(root=os.path.dirname(os.path.dirname(path)))
+def home_of(path: str, home: Home) -> Home:
+    """Return the home in which a lock lies, as its holder means it: several homes may share a PostgreSQL.
+
+    Its holder may spell the URL in another way than `home` was made from; the lock says which folder follows from it.
+    """
+    store = read_note(path).store if home.folder else ""
+    folder = folder_of(store) if store.isalnum() else home.folder
+    return Home(root=os.path.dirname(os.path.dirname(path)), folder=folder)
 
 
 def read_note(path: str) -> LifeNote:

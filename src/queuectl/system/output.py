@@ -242,6 +242,16 @@ def newest_file(path: str) -> str | None:
     return found
 
 
+def ends_with(path: str, tail: bytes) -> bool:
+    """Whether a file ends with these bytes."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            return size >= len(tail) and os.pread(file.fileno(), len(tail), size - len(tail)) == tail
+    except OSError:
+        return False
+
+
 def parts_of(path: str) -> list[Part]:
     """Return the segments of an output that is not joined yet, in order."""
     folder, name = os.path.split(path)

@@ -9,6 +9,7 @@ from queuectl.model.finding import error, ok, warning
 from queuectl.model.units import counted, rough_size_text
 from queuectl.store import claims
 from queuectl.system.disk import owned, space_of, user_name
+from queuectl.system.home import script_prefix
 from queuectl.system.liveness import Pulse, pulse_of, read_note
 
 TYPE_CHECKING = False
@@ -166,7 +167,7 @@ def _is_left_lock(case: "Case", name: str, running: "Collection[str]") -> bool:
 
 
 def _is_left_script(case: "Case", name: str, running: "Collection[str]") -> bool:
-    found = re.fullmatch(_SCRIPT, name)
+    found = re.fullmatch(re.escape(script_prefix(case.target.home)) + _SCRIPT, name)
     if not found or not case.has_tables:
         return False
     return not any(mark.endswith(f":{found[1]}:{found[2]}") for mark in running)
