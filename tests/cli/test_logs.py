@@ -304,3 +304,17 @@ def runs_of(job: dict[str, object]) -> list[dict[str, object]]:
 
 def look(tmux: list[str], *words: str) -> str:
     return subprocess.run([*tmux, words[0], "-t", "t", *words[1:]], capture_output=True, text=True).stdout
+
+
+def test_output_whose_file_was_removed_on_this_host_is_said_to_be_gone(cli: Cli) -> None:
+    cli.enqueue("--split-output", "seq 20000; seq 30000 >&2")
+    cli.drain()
+    for path in Path(cli.target.home.own_logs, "0").iterdir():
+        path.unlink()
+
+    done = cli.run("logs", "1")
+
+    folder = f"{cli.target.home.folder}/" * bool(cli.target.home.folder)
+    assert done.stdout.endswith("\n20000\n")
+    assert f"the file with the whole stdout (108894 bytes) is gone: logs/{folder}0/1.1.log. Its end:\n" in done.stderr
+    assert f"stderr (168894 bytes) is gone: logs/{folder}0/1.1.err.log. Its end:\n" in done.stderr

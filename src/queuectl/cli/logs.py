@@ -156,9 +156,14 @@ def _follow(
 
 
 def _say_cut(attempt: "Attempt", stream: str) -> None:
-    size = attempt.stderr_bytes if stream == STDERR else attempt.output_bytes
+    is_stderr = stream == STDERR
+    size = attempt.stderr_bytes if is_stderr else attempt.output_bytes
     what = "output" if stream == OUTPUT else stream
-    note(f"the whole {what} ({size} bytes) is not in this home; it ran on {attempt.host}. Its end:")
+    if attempt.host == host_name():
+        name = attempt.stderr_file if is_stderr else attempt.output_file
+        note(f"the file with the whole {what} ({size} bytes) is gone: logs/{safe(name or '')}. Its end:")
+    else:
+        note(f"the whole {what} ({size} bytes) is not in this home; it ran on {attempt.host}. Its end:")
 
 
 def _or_say_nothing_yet(job: "Job", run: "Attempt", chunks: "Iterator[Chunk]") -> "Iterator[Chunk]":
