@@ -4,7 +4,6 @@ The file is a SQLite database of queuectl's own schema, whichever kind of store 
 (docs/adr/0012-a-backup-is-a-sqlite-file.md). Output files are not part of it.
 """
 
-import errno
 import os
 from contextlib import closing, contextmanager
 
@@ -17,10 +16,10 @@ from queuectl.model.value import Value
 from queuectl.store import archive, audit, jobs, migrate, workers
 from queuectl.store.database import Database
 from queuectl.store.sqlite import Archive, SqliteDialect
-from queuectl.system.home import make_folder, setup_lock, sync_folder
+from queuectl.system.home import make_folder, setup_lock
 from queuectl.system.liveness import Pulse
 from queuectl.system.openfiles import holders_of
-from queuectl.system.parts import Part, remove_left_parts
+from queuectl.system.parts import Part, put_in_place, remove_left_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ LONG_SECONDS = 3600.0
 STAGED = ".restore-"
 KEPT = "before-restore-"
 NAMED = 5
-_NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
@@ -377,27 +375,11 @@ def _arriving(path: str, *, force: bool) -> "Iterator[str]":
 
 def _put_in_place(part: str, path: str, *, force: bool) -> None:
     try:
-        if force:
-            os.replace(part, path)
-        else:
-            try:
-                os.link(part, path)  # unlike a rename it never takes the place of what came there meanwhile
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
-                _rename(part, path)
-        sync_folder(os.path.dirname(path))
+        put_in_place(part, path, force=force)
     except FileExistsError:
         raise Refused(f"{path} exists", hint="name another file, or replace it with --force") from None
     except OSError as error:
         raise StoreUnreachable(f"cannot write {path}: {error.strerror}", hint="check the folder and the disk") from None
-
-
-def _rename(part: str, path: str) -> None:
-    """Rename on a file system without links, where nothing is to be replaced as far as can be known."""
-    if os.path.lexists(path):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    os.rename(part, path)
 
 
 def _sync(path: str) -> None:

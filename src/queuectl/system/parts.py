@@ -3,14 +3,16 @@
 Whoever writes one holds a lock on it meanwhile: what a killed process left can be told from what is under way.
 """
 
+import errno
 import fcntl
 import os
 import secrets
 
 from queuectl.errors import StoreUnreachable
-from queuectl.system.home import remove_file
+from queuectl.system.home import remove_file, sync_folder
 
 SUFFIX = ".part"
+_NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
@@ -41,6 +43,20 @@ class Part:
         os.close(self._fd)
 
 
+def put_in_place(part: str, path: str, *, force: bool) -> None:
+    """Give a part that is whole its name, for good; what is there already is replaced only by `force`."""
+    if force:
+        os.replace(part, path)
+    else:
+        try:
+            os.link(part, path)  # unlike a rename it never takes the place of what came there meanwhile
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _rename(part, path)
+    sync_folder(os.path.dirname(path))
+
+
 def remove_left_parts(folder: str, prefix: str) -> None:
     """Remove the parts of a folder that begin so and that nobody writes any more."""
     try:
@@ -50,6 +66,13 @@ def remove_left_parts(folder: str, prefix: str) -> None:
     for name in names:
         if name.startswith(prefix) and name.endswith(SUFFIX):
             _remove_if_left(os.path.join(folder, name))
+
+
+def _rename(part: str, path: str) -> None:
+    """Rename on a file system without links, where nothing is to be replaced as far as can be known."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    os.rename(part, path)
 
 
 def _remove_if_left(path: str) -> None:

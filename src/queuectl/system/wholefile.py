@@ -5,7 +5,7 @@ import os
 from contextlib import contextmanager
 
 from queuectl.errors import BadInput, Refused, StoreFull
-from queuectl.system.home import sync_folder
+from queuectl.system.parts import Part, put_in_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ def whole_file(path: str, *, force: bool) -> "Iterator[BinaryIO]":
     """
     if os.path.isdir(path):
         raise BadInput(f"{path} is a folder", hint="name a file in it")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise BadInput(f"no folder {folder} for {path}", hint=f"create it: mkdir -p {folder}")
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:
@@ -38,25 +41,12 @@ def whole_file(path: str, *, force: bool) -> "Iterator[BinaryIO]":
 
 def _arriving(path: str, *, force: bool) -> "Iterator[BinaryIO]":
     folder, name = os.path.split(path)
-    part = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    part = Part(folder, f".{name}.")
     try:
-        with open(fd, "wb") as file:
+        with open(part.path, "wb") as file:
             yield file
             file.flush()
-            os.fsync(fd)
-        if force:
-            os.replace(part, path)
-        else:
-            _link(part, path)
-        sync_folder(folder)
+            os.fsync(file.fileno())
+        put_in_place(part.path, path, force=force)
     finally:
-        if os.path.lexists(part):
-            os.unlink(part)
-
-
-def _link(part: str, path: str) -> None:
-    try:
-        os.link(part, path)  # unlike a rename it never takes the place of what came there meanwhile
-    except PermissionError:
-        os.rename(part, path)  # a file system without links
+        part.close()
