@@ -221,6 +221,58 @@ def test_workers_that_ended_more_than_a_week_ago_are_forgotten(db: Database, sta
     assert {worker.id for worker in db.read(lambda tx: workers.newest(tx, 10))} == {"young", "holder", "living"}
 
 
+def add_act(db: Database, age_ms: int) -> int:
+    """Put an act of so long ago on record and return its number."""
+    db.read_clock = FakeClock(now=NOW - age_ms)
+    act_id = db.write(lambda tx: audit.record(tx, WHO, "enqueue", None, 1))
+    db.read_clock = FakeClock()
+    return act_id
+
+
+def acts_left(db: Database) -> list[int]:
+    """Return the numbers of what people did, oldest first, but for pruning itself."""
+    return [act.id for act in reversed(db.read(lambda tx: audit.newest(tx, 1000))) if act.action != "prune"]
+
+
+def test_acts_of_more_than_a_year_ago_are_forgotten_in_portions(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "BATCH", 2)
+    for _ in range(5):
+        add_act(db, upkeep.KEEP_ACTS_MS + 1)
+    young = [add_act(db, upkeep.KEEP_ACTS_MS), add_act(db, 0)]
+    counted = upkeep.count_expired(db, ())
+    portions: list[int] = []
+    prune_acts = audit.prune
+
+    def counting(tx: Tx, before: int, limit: int) -> int:
+        portions.append(prune_acts(tx, before, limit))
+        return portions[-1]
+
+    monkeypatch.setattr(audit, "prune", counting)
+
+    gone = prune(db)
+
+    assert counted == gone == Pruned(acts=5)
+    assert portions == [2, 2, 1]
+    assert acts_left(db) == young
+
+
+def test_a_supervisor_forgets_old_acts_too(db: Database, chores: "Chores") -> None:
+    add_act(db, upkeep.KEEP_ACTS_MS + 1)
+    young = add_act(db, 0)
+
+    chores.prune()
+
+    assert acts_left(db) == [young]
+
+
+def test_numbers_of_forgotten_acts_are_not_given_out_again(db: Database) -> None:
+    old = add_act(db, upkeep.KEEP_ACTS_MS + 1)
+
+    db.write(lambda tx: audit.prune(tx, tx.now - upkeep.KEEP_ACTS_MS, 10))
+
+    assert add_act(db, 0) > old
+
+
 def test_those_who_stopped_watching_are_forgotten(db: Database) -> None:
     db.write(lambda tx: watchers.renew(tx, "gone"))
     db.read_clock = FakeClock(now=NOW + watchers.LEASE_MS)

@@ -48,7 +48,7 @@ def test_stored_settings_and_the_environment_count(kept: Cli) -> None:
 
     counted = kept.ok("prune", "--dry-run", "--json", env={"QUEUECTL_RETENTION_COMPLETED": "1d"})
 
-    assert counted == '{"completed": 2, "cancelled": 1, "dead": 1, "workers": 0, "dry_run": true}\n'
+    assert counted == '{"completed": 2, "cancelled": 1, "dead": 1, "workers": 0, "acts": 0, "dry_run": true}\n'
 
 
 def test_a_state_and_an_age_go_beyond_the_settings(kept: Cli) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuectl.model.states import FINAL, State
-from queuectl.store import claims, jobs, moves, offers, queues, workers
+from queuectl.store import audit, claims, jobs, moves, offers, queues, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.postgres import PostgresDialect
@@ -23,7 +23,7 @@ _SORTS = re.compile(r"Sort Key|USE TEMP B-TREE")
 
 
 class Explained(Tx):
-    """A transaction that notes the plan of each statement about jobs before running it."""
+    """A transaction that notes the plan of each statement about jobs or acts before running it."""
 
     def __init__(self, tx: Tx) -> None:
         super().__init__(tx.dialect, tx.now)
@@ -45,7 +45,7 @@ class Explained(Tx):
         return super().changed(sql, params)
 
     def _explain(self, sql: str, params: "Params") -> None:
-        if "jobs" not in sql:
+        if "jobs" not in sql and "audit" not in sql:
             return
         if isinstance(self.dialect, PostgresDialect):
             self.plans += [_text(self.dialect.rows(f"EXPLAIN {sql}", params)), _generic_plan(self.dialect, sql, params)]
@@ -318,3 +318,17 @@ def _generic_plan(dialect: PostgresDialect, sql: str, params: "Params") -> str:
 
 def _text(rows: "list[Row]") -> str:
     return "\n".join(str(row[-1]) for row in rows)
+
+
+def test_old_acts_are_walked_from_the_oldest_and_removed_by_their_numbers(db: Database) -> None:
+    rows = [(1 if number < 1000 else 9_000_000_000_000, "ann", "enqueue", None, 1) for number in range(20_000)]
+    db.write(lambda tx: tx.insert_many("audit", ("at", "who", "action", "target", "count"), rows))
+    db.dialect.script("VACUUM ANALYZE" if db.dialect.name == "postgres" else "ANALYZE")
+
+    plans = plans_of(db, lambda tx: (audit.prune(tx, 2, 500), audit.count_prunable(tx, 2)))
+
+    assert len(plans) >= 5
+    assert not [plan for plan in plans if "Seq Scan on audit" in plan]
+    assert_nothing_sorted(plans)
+    if db.dialect.name == "sqlite":
+        assert "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plans[2]

@@ -9,7 +9,7 @@ from queuectl.actions.liveness import pulse
 from queuectl.actions.sweep import Sweeper
 from queuectl.errors import BadInput, Refused
 from queuectl.model.states import State
-from queuectl.model.units import DURATION_HELP, WEEK_MS, duration_text
+from queuectl.model.units import DAY_MS, DURATION_HELP, WEEK_MS, duration_text
 from queuectl.model.value import Value
 from queuectl.store import audit, jobs, watchers, workers
 from queuectl.system.liveness import Pulse
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 BATCH = 500
 KEPT_STATES = (State.COMPLETED, State.CANCELLED, State.DEAD)
 KEEP_WORKERS_MS = WEEK_MS
+# Every enqueue is an act: without an end the trail would outgrow the jobs. A year answers who did what last season.
+KEEP_ACTS_MS = 365 * DAY_MS
 AUTOMATIC = "queuectl"
 ONE_ACT_MS = 3_600_000
 
@@ -50,12 +52,13 @@ class Rule(Value):
 
 
 class Pruned(Value):
-    """How many jobs of each state went, or would go, and how many rows of workers that ended long ago."""
+    """How many jobs of each state went, or would go, and how many rows of workers and acts of long ago."""
 
     completed: int = 0
     cancelled: int = 0
     dead: int = 0
     workers: int = 0
+    acts: int = 0
 
     @property
     def jobs(self) -> int:
@@ -67,7 +70,7 @@ class Pruned(Value):
         return Pruned.of_row([mine + its for mine, its in zip(self._numbers(), other._numbers(), strict=True)])
 
     def _numbers(self) -> "tuple[int, ...]":
-        return (self.completed, self.cancelled, self.dead, self.workers)
+        return (self.completed, self.cancelled, self.dead, self.workers, self.acts)
 
 
 def retention(settings: "Settings") -> tuple[Rule, ...]:
@@ -109,7 +112,8 @@ def count_expired(database: "Database", rules: "Sequence[Rule]") -> Pruned:
 
     def look(tx: "Tx") -> Pruned:
         counts = {rule.state: jobs.count_finished_before(tx, rule.state, tx.now - rule.older_than_ms) for rule in rules}
-        return _pruned(counts, workers.count_prunable(tx, tx.now - KEEP_WORKERS_MS))
+        ended = workers.count_prunable(tx, tx.now - KEEP_WORKERS_MS)
+        return _pruned(counts, ended, audit.count_prunable(tx, tx.now - KEEP_ACTS_MS))
 
     return database.read(look)
 
@@ -222,11 +226,12 @@ class _Pruner:
                 seqs = jobs.finished_before(tx, rule.state, tx.now - rule.older_than_ms, room)
                 counts[rule.state] = jobs.delete(tx, seqs)
                 room -= len(seqs)
-        gone = _pruned(counts, workers.prune(tx, tx.now - KEEP_WORKERS_MS, BATCH))
+        ended = workers.prune(tx, tx.now - KEEP_WORKERS_MS, BATCH)
+        gone = _pruned(counts, ended, audit.prune(tx, tx.now - KEEP_ACTS_MS, BATCH))
         watchers.prune(tx)
         if gone.jobs:
             tx.tell()
-        return gone, room == 0, self._record(tx, rules, gone)
+        return gone, room == 0 or gone.acts == BATCH, self._record(tx, rules, gone)
 
     def _record(self, tx: "Tx", rules: "Sequence[Rule]", gone: Pruned) -> "tuple[int, int] | None":
         """Put it on record; what nobody asked for and nothing came of is not."""
@@ -239,10 +244,11 @@ class _Pruner:
         return audit.record(tx, self._who, "prune", ", ".join(map(str, rules)) or None, gone.jobs), tx.now
 
 
-def _pruned(counts: "Mapping[State, int]", ended: int) -> Pruned:
+def _pruned(counts: "Mapping[State, int]", ended: int, acts: int) -> Pruned:
     return Pruned(
         completed=counts.get(State.COMPLETED, 0),
         cancelled=counts.get(State.CANCELLED, 0),
         dead=counts.get(State.DEAD, 0),
         workers=ended,
+        acts=acts,
     )

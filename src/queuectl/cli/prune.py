@@ -77,4 +77,6 @@ def _say(args: "Args", pruned: "Pruned", *, is_done: bool) -> int:
     )
     if pruned.workers:
         print(f"{counted(pruned.workers, 'worker')} that ended long ago {'forgotten' if is_done else 'would be, too'}")
+    if pruned.acts:
+        print(f"{counted(pruned.acts, 'act')} of more than a year ago {'forgotten' if is_done else 'would be, too'}")
     return 0

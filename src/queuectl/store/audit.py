@@ -1,10 +1,14 @@
 """Audit: who did what, when, to how many. Written in the same transaction as the act."""
 
+from itertools import takewhile
+
 from queuectl.model.value import Value, columns_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.store.database import Tx
+
+MAX_ID = 2**63 - 1
 
 
 class Act(Value):
@@ -47,6 +51,28 @@ def begun_at(tx: "Tx", after: int = 0) -> tuple[int, int | None]:
     )
     last, at = row or (0, None)
     return int(last or 0), None if at is None else int(at)
+
+
+def prune(tx: "Tx", before: int, limit: int) -> int:
+    """Forget the oldest acts, those from before a time and at most so many; return how many.
+
+    Rows are in the order of time, so they are walked from the oldest on, and the first one to be kept ends it.
+    """
+    oldest = tx.row("SELECT at FROM audit ORDER BY id LIMIT 1")
+    if oldest is None or int(oldest[0] or 0) >= before:
+        return 0
+    rows = tx.rows(f"SELECT id, at FROM audit ORDER BY id LIMIT :limit {tx.dialect.skip_locked}", {"limit": limit})
+    old = [act_id for act_id, _ in takewhile(lambda row: int(row[1] or 0) < before, rows)]
+    if not old:
+        return 0
+    return tx.changed("DELETE FROM audit WHERE id BETWEEN :first AND :last", {"first": old[0], "last": old[-1]})
+
+
+def count_prunable(tx: "Tx", before: int) -> int:
+    """Return how many acts `prune` would forget in all; walks those alone."""
+    kept = tx.row("SELECT id FROM audit WHERE at >= :before ORDER BY id LIMIT 1", {"before": before})
+    row = tx.row("SELECT count(*) FROM audit WHERE id < :first_kept", {"first_kept": kept[0] if kept else MAX_ID})
+    return int(row[0] or 0) if row else 0
 
 
 def newest(
