@@ -10,10 +10,11 @@ from queuectl.actions.connect import Target, connect
 from queuectl.actions.edit import edit_act
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import submit
-from queuectl.errors import NotFound, Refused
+from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.edit import edit_from_fields
 from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import FINAL, State
+from queuectl.model.units import past_ms
 from queuectl.store import audit, jobs
 from queuectl.store.database import Database
 from queuectl.store.jobs import Filter
@@ -286,7 +287,7 @@ def test_what_is_meant_is_on_record_in_the_words_of_the_command_line(db: Databas
 
     act_on_many(db, choose(db, acts.DELETE, Selection(names=("1-9",), wanted=wanted)), who="me")
 
-    words = "1-9 --state dead,failed --queue q --tag a --tag b --command 'rm' --error '7' --since"
+    words = "1-9 --state dead,failed --queue q --tag a --tag b --command 'rm' --error '7' --since 1970-01-01T00:00:00.005Z"
     assert last_act(db) == ("me", "delete", f"1 to 1: {words}", 1)
 
 
@@ -302,3 +303,21 @@ def test_others_can_write_between_two_pages(db: Database, target: Target, monkey
 
     assert tally.count == 5
     assert [get_job(db, job.seq).state for job in added] == [State.PENDING] * 2  # three pages
+
+
+def test_what_is_on_record_says_from_when_to_when(db: Database) -> None:
+    add_job(db)
+    wanted = Selection(wanted=Filter(since=0, until=NOW))
+
+    act_on_many(db, choose(db, acts.CANCEL, wanted), who="me")
+
+    _, _, which, count = last_act(db)
+    assert which == "1 to 1: --since 1970-01-01T00:00:00.000Z --until 2027-01-15T08:00:00.000Z"
+    assert count == 1
+    assert past_ms("2027-01-15T08:00:00.000Z", NOW * 2) == NOW
+
+
+@pytest.mark.parametrize("part", ["text", "error"])
+def test_an_empty_text_is_no_filter(part: str) -> None:
+    with pytest.raises(BadInput, match="empty text"):
+        Filter(**{part: ""})  # type: ignore[arg-type]

@@ -36,6 +36,19 @@ def test_prune_applies_the_retention_of_the_settings_and_is_on_record(kept: Cli)
     database.close()
 
 
+def test_acts_of_long_ago_are_told(kept: Cli) -> None:
+    kept.ok("config", "set", "max_retries", "4")
+    database = connect(kept.target)
+    database.write(lambda tx: tx.changed("UPDATE audit SET at = 1"))
+    database.close()
+
+    would, did = kept.ok("prune", "--dry-run"), kept.ok("prune")
+
+    assert would.splitlines()[1] == "1 act of more than a year ago would be, too"
+    assert did.splitlines()[1] == "1 act of more than a year ago forgotten"
+    assert [act["action"] for act in kept.json("audit")] == ["prune"]
+
+
 def test_a_dry_run_says_what_would_go_and_lets_it_stay(kept: Cli) -> None:
     said = kept.ok("prune", "--dry-run")
 

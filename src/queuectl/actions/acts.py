@@ -6,6 +6,7 @@ from queuectl.actions import pace, selection
 from queuectl.actions.liveness import pulse
 from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
+from queuectl.model.units import iso_text
 from queuectl.model.value import Value
 from queuectl.store import audit, jobs, moves, workers
 from queuectl.system.liveness import Pulse
@@ -185,7 +186,8 @@ def described(wanted: "Selection") -> str:
         *(f"--tag {tag}" for tag in filter_.tags),
         *([f"--command {filter_.text!r}"] if filter_.text is not None else []),
         *([f"--error {filter_.error!r}"] if filter_.error is not None else []),
-        *(f"--{name}" for name in ("since", "until") if getattr(filter_, name) is not None),
+        *([f"--since {iso_text(filter_.since)}"] if filter_.since is not None else []),
+        *([f"--until {iso_text(filter_.until)}"] if filter_.until is not None else []),
     ]
     return " ".join(parts)[:900] or "--all"
 

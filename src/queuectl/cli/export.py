@@ -3,8 +3,7 @@
 import sys
 
 from queuectl.actions.transfer import export, export_file, line_of
-from queuectl.cli.list import add_filter, read_filter, read_states
-from queuectl.cli.selection import add_state
+from queuectl.cli.selection import add_filter, add_state, read_filter, read_states
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput

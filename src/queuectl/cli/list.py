@@ -2,7 +2,7 @@
 
 from queuectl.actions.selection import filters, numbers, seq_of
 from queuectl.cli.columns import COLUMNS, DEFAULT_COLUMNS, RIGHT
-from queuectl.cli.selection import add_filter, add_names, add_state, read_filter, read_selection, read_states
+from queuectl.cli.selection import add_filter, add_names, add_state, read_selection
 from queuectl.cli.store import open_store
 from queuectl.cli.text import note, print_json, table
 from queuectl.errors import BadInput, UnknownName
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
-
-__all__ = ["DEFAULT_LIMIT", "add_filter", "print_jobs", "read_filter", "read_limit", "read_states"]
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1_000_000

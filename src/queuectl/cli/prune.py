@@ -4,7 +4,7 @@ import os
 
 from queuectl.actions import upkeep
 from queuectl.actions.connect import settings_of
-from queuectl.cli.list import read_states
+from queuectl.cli.selection import read_states
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json
 from queuectl.errors import BadInput

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from queuectl.errors import BadInput
 from queuectl.model.job import Job, dumps
 from queuectl.model.states import State
 from queuectl.model.value import Value, columns_of
@@ -71,6 +72,13 @@ class Filter(Value):
     first: int | None = None
     last: int | None = None
     """The numbers it may have, both ends included."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **fields):
+            super().__init__(**fields)
+            if "" in (self.text, self.error):
+                raise BadInput("an empty text is in every job", hint="leave it out")
 
 
 def insert(tx: "Tx", specs: "Sequence[JobSpec]", lanes: dict[str, int], max_retries: int) -> "Sequence[int]":
