@@ -5,6 +5,7 @@ import os
 import re
 
 from queuectl.errors import BadInput, UnknownName
+from queuectl.model.states import STATE_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Parser(argparse.ArgumentParser):
             raise UnknownName.among("verb", found[1], list(self.verbs), hint=hint)
         if found := re.match(r"argument (\S+): invalid choice: '(.*?)'", message):
             name = found[1].rpartition("/")[2]
-            raise UnknownName.among(f"{name.lstrip('-')}", found[2], self._choices(name))
+            raise UnknownName.among(name.lstrip("-").lower(), found[2], self._choices(name))
         if found := re.match(r"argument (\S+): expected (one|at least one) argument", message):
             name = found[1].rpartition("/")[2]
             raise BadInput(f"{name} needs a value", hint=f"{name}=-x if it begins with a dash; {hint}")
@@ -62,7 +63,10 @@ class Parser(argparse.ArgumentParser):
             raise BadInput(f"unexpected word {word!r}", hint=hint)
         if self.takes_words:
             hint = f"to hand it to a program write -- before that: {self.prog} -- ls -la"
-        raise UnknownName.among("option", word.partition("=")[0], list(self._option_string_actions), hint=hint)
+        name = word.partition("=")[0]
+        if "--state" in self._option_string_actions and name.lstrip("-") in STATE_NAMES:
+            hint = f"write --state {name.lstrip('-')}"
+        raise UnknownName.among("option", name, list(self._option_string_actions), hint=hint)
 
     def _choices(self, name: str) -> list[str]:
         """Return what an argument may be, of this parser or one of its verbs."""
