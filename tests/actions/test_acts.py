@@ -287,7 +287,8 @@ def test_what_is_meant_is_on_record_in_the_words_of_the_command_line(db: Databas
 
     act_on_many(db, choose(db, acts.DELETE, Selection(names=("1-9",), wanted=wanted)), who="me")
 
-    words = "1-9 --state dead,failed --queue q --tag a --tag b --command 'rm' --error '7' --since 1970-01-01T00:00:00.005Z"
+    words = "1-9 --state dead,failed --queue q --tag a --tag b --command 'rm' --error '7'"
+    words += " --since 1970-01-01T00:00:00.005Z"
     assert last_act(db) == ("me", "delete", f"1 to 1: {words}", 1)
 
 
