@@ -98,6 +98,7 @@ def test_a_job_from_elsewhere_does_not_show_the_file_of_a_neighbour(cli: Cli, ne
 
 
 def test_an_undone_restore_brings_the_whole_output_back(cli: Cli) -> None:
+    cli.ok("config", "set", "max_retries", "5")
     cli.ok("backup", "empty.db")
     cli.ok("run", "seq 20000")
     cli.ok("restore", "empty.db", "--yes")
