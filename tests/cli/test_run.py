@@ -223,6 +223,7 @@ def test_inside_a_job_it_does_not_wait_for_the_worker_that_waits_for_it(cli: Cli
 
 
 def test_a_second_interrupt_leaves_at_once(cli: Cli) -> None:
+    cli.ok("config", "set", "kill_grace_seconds", "3")
     process = start_run(cli, "trap '' TERM; echo go >go; sleep 600")
     wait_for_line(cli.folder / "go", "go")
 
