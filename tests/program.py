@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from queuectl.actions.connect import Target
+from queuectl.actions.connect import Target, open_if_there
+from queuectl.errors import QueuectlError
+from queuectl.store import workers
 
 PROGRAM = str(Path(sys.executable).with_name("queuectl"))
 QUOTED = shlex.quote(PROGRAM)
@@ -92,13 +94,25 @@ class Cli:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 process.send_signal(signal.SIGTERM)
-        self.run("worker", "stop", "--now", "--timeout", "20")
+        if self._may_have_workers():
+            self.run("worker", "stop", "--now", "--timeout", "20")
         for process in self._started:
             try:
                 process.communicate(timeout=20)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
+
+    def _may_have_workers(self) -> bool:
+        """Whether the store says that somebody lives, or cannot be asked; quicker to ask here than by a program."""
+        try:
+            database = open_if_there(self.target)
+            if database is None:
+                return False
+            with closing(database):
+                return bool(database.read(workers.live))
+        except (QueuectlError, OSError):
+            return True
 
 
 @contextmanager
