@@ -79,6 +79,7 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["enqueue", "--delay", "5 parsecs", "true"], ["unknown unit 'parsecs'"]),
     (["enqueue", "--run-at", "sometime", "true"], ["bad time 'sometime'", "tomorrow 9:00"]),
     (["enqueue", "--run-at", "2026-02-30T00:00", "true"], ["bad time '2026-02-30T00:00'"]),
+    (["list", "--since", "never"], ["bad time 'never'", "2h (two hours ago)"]),
     (["enqueue", "--run-at", "25:00", "true"], ["bad time '25:00'"]),
     (["enqueue", "--timeout", "long", "true"], ["timeout: bad duration 'long'"]),
     (["enqueue", "--max-retries", "many", "true"], ["max_retries must be a whole number"]),

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     Duration = float | str | timedelta
     Time = str | datetime
 
-    class JobOptions(TypedDict, total=False):
-        """What can be said of a job beside its command; what is left out is as on the command line."""
+    class Changeable(TypedDict, total=False):
+        """What can be said of a job when it is added, and changed later."""
 
-        id: str
         queue: str
         priority: int
         delay: Duration
@@ -40,27 +39,18 @@ if TYPE_CHECKING:
         env: Mapping[str, str]
         tags: Sequence[str]
         split_output: bool
+
+    class JobOptions(Changeable, total=False):
+        """What can be said of a job beside its command; what is left out is as on the command line."""
+
+        id: str
         hold: bool
 
-    class EditOptions(TypedDict, total=False):
+    class EditOptions(Changeable, total=False):
         """What can be different about a job that exists."""
 
         command: str
         argv: Sequence[str]
-        queue: str
-        priority: int
-        delay: Duration
-        run_at: Time
-        max_retries: int
-        timeout: Duration
-        backoff_strategy: str
-        backoff_base: float
-        backoff_jitter: float
-        max_backoff_seconds: Duration
-        job_retry_delay: Duration
-        cwd: str | os.PathLike[str]
-        env: Mapping[str, str]
-        tags: Sequence[str]
 
     class Choice(TypedDict, total=False):
         """Which jobs are meant; every part that is given must hold."""

@@ -92,6 +92,14 @@ def past_ms(text: str, now_ms: int) -> int:
     words = text.strip().lower()
     if re.fullmatch(rf"{_NUMBER}|{_DURATION}", words, re.ASCII):
         return now_ms - duration_ms(words)
+    try:
+        return _latest_ms(words, now_ms)
+    except BadInput:
+        raise BadInput(f"bad time {text!r}", hint=f"write {PAST_HELP}") from None
+
+
+def _latest_ms(words: str, now_ms: int) -> int:
+    """Return the last of such times that is not to come."""
     day_word = re.sub(rf"\s*{_CLOCK}$", "", words)
     if day_word == "yesterday":
         return time_ms(words.replace("yesterday", "today"), now_ms - DAY_MS)
