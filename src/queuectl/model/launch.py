@@ -1,0 +1,30 @@
+"""Launch: how the command of a job is to be started, beyond its words, folder and variables."""
+
+from queuectl.model.value import Value
+
+NICE_RANGE = (-20, 19)
+MAX_UMASK = 0o777
+MAX_SECRETS = 32
+
+
+class Launch(Value):
+    """What a job asks of the process that runs it; None leaves it as the worker has it."""
+
+    memory_bytes: int | None = None
+    cpu_seconds: int | None = None
+    nofile: int | None = None
+    file_size_bytes: int | None = None
+    nice: int | None = None
+    umask: int | None = None
+    shell: str | None = None
+    stdin_file: str | None = None
+    secrets: tuple[str, ...] = ()
+    """Variables whose values the worker finds when it runs the command; no value is ever stored."""
+    has_input: bool = False
+    """Whether what it reads on standard input is kept in the store."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the process can be started without being prepared first."""
+        parts = (self.memory_bytes, self.cpu_seconds, self.nofile, self.file_size_bytes, self.nice, self.umask)
+        return all(part is None for part in parts)
