@@ -20,10 +20,12 @@ from queuectl.actions.connect import Target, connect
 from queuectl.actions.settle import Holder, settle_and_claim
 from queuectl.actions.submit import submit
 from queuectl.model.attempt import Report
+from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, JobSpec
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.store import workers
+from queuectl.store.gates import Taker
 
 QUEUECTL = str(Path(sys.executable).with_name("queuectl"))
 RESULT = Path(__file__).parent / "results" / "quick.json"
@@ -194,9 +196,9 @@ def _core_seconds(target: Target) -> float:
     specs = [JobSpec(command="true", cwd="/")] * CORE_JOBS
     submit(database, specs, who="bench", environ={})
     identity = Identity(
-        database, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, queues=None, slots=1, lease_s=60
+        database, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, duty=Duty(), slots=1, lease_s=60
     )
-    holder = Holder(worker_id=identity.id, host=identity.host)
+    holder = Holder(taker=Taker(worker_id=identity.id), host=identity.host)
     done = Report(outcome=Outcome.exited(0))
     ended: list[tuple[Claim, Report]] = []
     begun = time.perf_counter()

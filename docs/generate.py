@@ -8,7 +8,7 @@ from pathlib import Path
 from queuectl import errors, settings
 from queuectl.cli.main import ALIASES, COMMANDS
 from queuectl.cli.parser import Parser, make_parser
-from queuectl.model.spec import FIELDS
+from queuectl.model.fields import FIELDS
 from queuectl.model.states import FINAL, MEANING, MOVES, WHY, Move, State
 from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP
 from queuectl.model.verdict import OutcomeKind

@@ -19,8 +19,9 @@ from queuectl.cli.main import ALIASES, COMMANDS
 from queuectl.cli.parser import parse
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
+from queuectl.model.fields import FIELDS
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import FIELDS, looks_like_json, spec_from_json
+from queuectl.model.spec import looks_like_json, spec_from_json
 from queuectl.model.states import State
 from queuectl.store import migrate
 from tests.program import pids_with, wait_for

@@ -1,8 +1,8 @@
 """Settings: every key with its default, form and meaning, and which value is in force."""
 
 from queuectl.errors import BadInput, UnknownName
+from queuectl.model.fields import MAX_RETRIES
 from queuectl.model.retry import Backoff, BackoffStrategy
-from queuectl.model.spec import MAX_RETRIES
 from queuectl.model.units import (
     DAY_MS,
     DURATION_HELP,

@@ -30,6 +30,7 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import Outcome
 from queuectl.store import audit, config, jobs, queues, workers
 from queuectl.store.database import Database
+from queuectl.store.gates import Taker
 from queuectl.store.jobs import Filter
 from queuectl.system.home import log_path
 from tests.actions.bells import Bell
@@ -215,7 +216,7 @@ def test_the_output_of_a_job_goes_with_it(db: Database, target: Target) -> None:
     path.parent.mkdir()
     path.write_bytes(b"hello")
     report = Report(outcome=Outcome.exited(0), output_file=os.path.relpath(path, target.home.logs))
-    settle_and_claim(db, Holder(worker_id="w1", host=HOST), [(claim, report)], 0, {})
+    settle_and_claim(db, Holder(taker=Taker(worker_id="w1"), host=HOST), [(claim, report)], 0, {})
 
     delete(db, [claim.job.id], who="me")
 
@@ -228,7 +229,7 @@ def test_the_output_of_a_job_stays_when_its_deletion_is_refused(db: Database, ta
     path.parent.mkdir()
     path.write_bytes(b"hello")
     report = Report(outcome=Outcome.exited(0), output_file=os.path.relpath(path, target.home.logs))
-    settle_and_claim(db, Holder(worker_id="w1", host=HOST), [(claim, report)], 0, {})
+    settle_and_claim(db, Holder(taker=Taker(worker_id="w1"), host=HOST), [(claim, report)], 0, {})
 
     with pytest.raises(NotFound):
         delete(db, [claim.job.id, "nosuch"], who="me")

@@ -11,8 +11,8 @@ from queuectl.actions.edit import edit, edit_act
 from queuectl.actions.selection import Selection
 from queuectl.errors import BadInput, Refused, UnknownName
 from queuectl.model.edit import EDITABLE, Edit, edit_from_fields
+from queuectl.model.fields import FIELDS
 from queuectl.model.job import Job
-from queuectl.model.spec import FIELDS
 from queuectl.model.states import FINAL, State
 from queuectl.store import audit, queues
 from queuectl.store.database import Database
@@ -38,6 +38,24 @@ FIELD_EDITS: dict[str, tuple[object, Mapping[str, object]]] = {
     "env": ({"B": "2"}, {"env": '{"A": "1", "B": "2"}'}),
     "tags": (["y", "x"], {"tags": '["x", "y"]'}),
     "split_output": (True, {"split_output": 1}),
+    "needs": ("gpu", {"needs": '{"labels": ["gpu"], "use": {}}'}),
+    "use": ({"gpu": 2}, {"needs": '{"labels": [], "use": {"gpu": 2}}'}),
+    "mutex": ("db", {"limits": '["mutex:db"]'}),
+    "limits": ("api", {"limits": '["limit:api"]'}),
+    "deadline": ("1h", {"deadline_ms": 3_600_000}),
+    "retry_on": ("75", {"policy": '{"retry_on": ["75"]}'}),
+    "no_retry_on": ("2", {"policy": '{"no_retry_on": ["2"]}'}),
+    "success_codes": ("0,3", {"policy": '{"success_codes": [0, 3]}'}),
+    "snooze_codes": ("99:5m", {"policy": '{"snooze_codes": {"99": 300000}}'}),
+    "memory": ("1K", {"launch": '{"memory_bytes": 1024}'}),
+    "cpu_seconds": ("60", {"launch": '{"cpu_seconds": 60}'}),
+    "nofile": ("100", {"launch": '{"nofile": 100}'}),
+    "file_size": ("1K", {"launch": '{"file_size_bytes": 1024}'}),
+    "nice": ("5", {"launch": '{"nice": 5}'}),
+    "umask": ("027", {"launch": '{"umask": 23}'}),
+    "shell": ("/bin/bash", {"launch": '{"shell": "/bin/bash"}'}),
+    "stdin": ("/in", {"launch": '{"stdin_file": "/in"}'}),
+    "secrets": ("KEY", {"launch": '{"secrets": ["KEY"]}'}),
 }
 TIMES = {"run_at", "delay"}
 
@@ -64,14 +82,16 @@ def test_every_field_of_a_job_that_is_not_running_can_be_changed_and_nothing_els
         (done,) = edit(db, [job.id], change(**{field: value}), who="me")
 
         after = get_job(db, job.seq)
-        lane = db.read(lambda tx, queue=after.queue: queues.lane_of(tx, queue))  # type: ignore[misc]
-        assert after == job.replace(**columns, lane_id=lane, updated_at=NOW), field
+        lane = db.read(lambda tx, lane=(after.queue, after.needs or ""): queues.lane_of(tx, *lane))  # type: ignore[misc]
+        # A deadline is counted from the time of the first run.
+        dated = {"deadline_at": max(NOW, job.run_at or 0) + 3_600_000} if field == "deadline" else {}
+        assert after == job.replace(**columns, **dated, lane_id=lane, updated_at=NOW), field
         assert (done.job, done.after) == (job, after), field
 
 
 def test_every_field_is_tried_here() -> None:
     assert FIELD_EDITS.keys() | TIMES == set(EDITABLE)
-    assert set(FIELDS) - set(EDITABLE) == {"id", "hold"}
+    assert set(FIELDS) - set(EDITABLE) == {"id", "hold", "input"}
 
 
 def test_of_a_running_job_the_tags_alone_can_change(db: Database) -> None:

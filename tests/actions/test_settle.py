@@ -13,6 +13,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import Outcome, OutcomeKind
 from queuectl.store import claims, workers
 from queuectl.store.database import Database
+from queuectl.store.gates import Taker
 from tests.actions.bells import Begins, Bell
 from tests.store.rows import (
     HOST,
@@ -30,13 +31,13 @@ from tests.store.rows import (
 
 def take(db: Database, free: int = 1, *, queues: tuple[str, ...] | None = None) -> list[int]:
     """Let a worker with free slots look for work; return the numbers of what it took."""
-    step = settle_and_claim(db, Holder(worker_id="w1", host=HOST, queues=queues), (), free, {})
+    step = settle_and_claim(db, Holder(taker=Taker(worker_id="w1", queues=queues), host=HOST), (), free, {})
     return [claim.job.seq for claim in step.claimed]
 
 
 def end(db: Database, claim: Claim, outcome: Outcome, *, free: int = 0) -> Step:
     """Let a worker settle a run and take the next."""
-    holder = Holder(worker_id="w1", host=HOST)
+    holder = Holder(taker=Taker(worker_id="w1"), host=HOST)
     return settle_and_claim(db, holder, [(claim, Report(outcome=outcome))], free, {})
 
 
@@ -108,7 +109,7 @@ def test_a_worker_with_slots_left_learns_when_the_next_job_is_due(db: Database) 
     add_job(db, State.FAILED, run_at=NOW + 5_000)
     add_job(db)
 
-    holder = Holder(worker_id="w1", host=HOST)
+    holder = Holder(taker=Taker(worker_id="w1"), host=HOST)
     full = settle_and_claim(db, holder, (), 1, {})
     idle = settle_and_claim(db, holder, (), 1, {})
 
@@ -138,7 +139,7 @@ def test_a_run_is_on_record_with_what_it_cost_and_printed(db: Database) -> None:
         output_tail=b"caf\xff\x00",
     )  # fmt: skip
 
-    settle_and_claim(db, Holder(worker_id="w1", host=HOST), [(claim, report)], 0, {})
+    settle_and_claim(db, Holder(taker=Taker(worker_id="w1"), host=HOST), [(claim, report)], 0, {})
 
     (run,) = get_runs(db, claim.job.seq)
     assert (run.run, run.attempt, run.worker_id, run.host) == (1, 1, "w1", HOST)
@@ -193,7 +194,7 @@ def test_the_environment_of_the_worker_overrides_the_stored_backoff(db: Database
     ended = [(claim, Report(outcome=Outcome.exited(1)))]
     environ = {"QUEUECTL_BACKOFF_STRATEGY": "fixed", "QUEUECTL_JOB_RETRY_DELAY": "9"}
 
-    step = settle_and_claim(db, Holder(worker_id="w1", host=HOST), ended, 0, environ)
+    step = settle_and_claim(db, Holder(taker=Taker(worker_id="w1"), host=HOST), ended, 0, environ)
 
     assert step.settled[0].run_at == NOW + 9_000
 
@@ -259,7 +260,7 @@ def test_a_worker_that_was_given_up_writes_nothing_and_claims_nothing(
 def test_a_worker_that_nobody_registered_claims_nothing(db: Database) -> None:
     add_job(db)
 
-    step = settle_and_claim(db, Holder(worker_id="nobody", host=HOST), (), 1, {})
+    step = settle_and_claim(db, Holder(taker=Taker(worker_id="nobody"), host=HOST), (), 1, {})
 
     assert (step.is_alive, step.claimed) == (False, ())
 
@@ -337,26 +338,26 @@ def test_a_worker_is_drained_when_nothing_is_ready_runs_or_waits_for_a_retry(
 ) -> None:
     add_job(db, state, queue="mail")
 
-    assert is_drained(db, Holder(worker_id="w1", host=HOST)) == is_done
-    assert is_drained(db, Holder(worker_id="w1", host=HOST, queues=("mail",))) == is_done
-    assert is_drained(db, Holder(worker_id="w1", host=HOST, queues=("other",)))
+    assert is_drained(db, Holder(taker=Taker(worker_id="w1"), host=HOST)) == is_done
+    assert is_drained(db, Holder(taker=Taker(worker_id="w1", queues=("mail",)), host=HOST)) == is_done
+    assert is_drained(db, Holder(taker=Taker(worker_id="w1", queues=("other",)), host=HOST))
 
 
 def test_jobs_of_a_paused_queue_do_not_keep_a_worker(db: Database) -> None:
     add_job(db, queue="paused")
     pause_queue(db, "paused", who="me")
 
-    assert is_drained(db, Holder(worker_id="w1", host=HOST))
+    assert is_drained(db, Holder(taker=Taker(worker_id="w1"), host=HOST))
 
 
 def test_a_store_without_queues_is_drained(db: Database) -> None:
-    assert is_drained(db, Holder(worker_id="w1", host=HOST))
+    assert is_drained(db, Holder(taker=Taker(worker_id="w1"), host=HOST))
 
 
 def test_a_worker_can_serve_more_than_500_queues(db: Database) -> None:
     add_worker(db)
     submit(db, [JobSpec(command="true", queue=f"q{number}") for number in range(600)], who="me", environ={})
 
-    claimed = db.write(lambda tx: claims.claim(tx, "w1", None, 3))
+    claimed = db.write(lambda tx: claims.claim(tx, Taker(worker_id="w1"), 3).claims)
 
     assert [claim.job.seq for claim in claimed] == [1, 2, 3]

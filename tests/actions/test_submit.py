@@ -10,6 +10,7 @@ from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.store import audit, claims, jobs, queues
 from queuectl.store.database import Database
+from queuectl.store.gates import Taker
 from tests.actions.bells import Begins, Bell
 from tests.store.rows import NOW, FakeClock, last_act
 
@@ -121,7 +122,7 @@ def test_thousands_of_jobs_are_written_in_one_transaction_in_order(
     assert begins.count == 1
     assert ids == [str(number) for number in range(1, count + 1)]
     assert [found(db, ids[number]).command for number in (0, count - 1)] == ["echo 0", f"echo {count - 1}"]
-    taken = db.write(lambda tx: claims.claim(tx, "w1", None, 5))
+    taken = db.write(lambda tx: claims.claim(tx, Taker(worker_id="w1"), 5).claims)
     assert [claim.job.command for claim in taken] == [f"echo {number}" for number in range(5)]
 
 

@@ -25,8 +25,10 @@ from queuectl.cli import main as program
 from queuectl.cli.parser import make_parser
 from queuectl.errors import BadInput
 from queuectl.model import units
+from queuectl.model.checks import check_given_id
+from queuectl.model.fields import FIELDS
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import FIELDS, check_given_id, spec_from_fields, spec_from_json
+from queuectl.model.spec import spec_from_fields, spec_from_json
 from queuectl.settings import SETTINGS, parse, resolve, shown
 from queuectl.store import jobs
 

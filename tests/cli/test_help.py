@@ -86,7 +86,7 @@ def test_help_explains_durations_times_and_sizes_with_examples(told: Told) -> No
     assert "90s, 5m, 1h30m" in _flat(told("worker", "stop", "--help"))
     config = _flat(told("config", "--help"))
     assert "durations: 90s, 5m, 1h30m" in config
-    assert "sizes: 4096, 16KiB, 10MB" in config
+    assert "sizes: 4096, 16K, 512M, 10MB" in config
 
 
 @pytest.mark.parametrize("name", COMMANDS)

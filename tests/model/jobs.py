@@ -13,5 +13,7 @@ def a_job(**changes: object) -> Job:
         losses=0, max_retries=3, cancel_requested=0, worker_id="w1", run_at=None, created_at=CREATED,
         updated_at=CREATED, started_at=CREATED, finished_at=None, exit_code=None, error=None, timeout_ms=None,
         backoff=None, cwd="/tmp", env=None, tags=None, command="true", argv=None, held_at=None, split_output=0,
+        needs=None, limits=None, parked_for=None, deadline_ms=None, deadline_at=None, policy=None, launch=None,
+        units=None,
     )  # fmt: skip
     return job.replace(**changes)

@@ -5,20 +5,10 @@ import json
 import pytest
 
 from queuectl.errors import BadInput, UnknownName
+from queuectl.model.checks import MAX_COMMAND_BYTES, MAX_WORD_BYTES, check_command, check_given_id, check_name
+from queuectl.model.fields import FIELDS, MAX_PRIORITY, MAX_RETRIES
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import (
-    FIELDS,
-    MAX_COMMAND_BYTES,
-    MAX_PRIORITY,
-    MAX_RETRIES,
-    MAX_WORD_BYTES,
-    check_command,
-    check_given_id,
-    check_name,
-    looks_like_json,
-    spec_from_fields,
-    spec_from_json,
-)
+from queuectl.model.spec import looks_like_json, spec_from_fields, spec_from_json
 
 NOW = 1_800_000_000_000
 EMPTY = JobSpec()
@@ -35,16 +25,29 @@ def test_a_json_job_with_every_field_is_read() -> None:
         "id": "job1", "command": "sleep 2", "queue": "mail", "priority": 5, "delay": "1m30s", "max_retries": 0,
         "timeout": 2.5, "backoff_strategy": "linear", "backoff_base": 3, "max_backoff_seconds": "5m",
         "backoff_jitter": 0.2, "job_retry_delay": 7, "cwd": "/srv", "env": {"A": "1"}, "tags": ["x", "y", "x"],
-        "split_output": True, "hold": True,
+        "split_output": True, "hold": True, "needs": ["gpu", "linux"], "use": {"gpu": 1, "mem": "4G"}, "mutex": "db",
+        "limits": ["api", "disk"], "deadline": "1h", "retry_on": [75, "timeout"], "no_retry_on": "2,126-127",
+        "success_codes": "0,3", "snooze_codes": {"99": "5m"}, "memory": "512M", "cpu_seconds": 60, "nofile": 100,
+        "file_size": "1K", "nice": 5, "umask": "027", "shell": "/bin/bash", "stdin": "/in", "secrets": ["KEY"],
     }  # fmt: skip
 
     spec = spec_from_json(json.dumps(fields), NOW, EMPTY)
 
-    assert {*fields, "argv", "run_at"} == set(FIELDS)
+    assert {*fields, "argv", "run_at", "input"} == set(FIELDS)
     assert spec == JobSpec(
         given_id="job1", command="sleep 2", queue="mail", priority=5, delay_ms=90_000, max_retries=0, timeout_ms=2_500,
         backoff={"strategy": "linear", "base": 3.0, "max_ms": 300_000, "jitter": 0.2, "fixed_ms": 7_000},
         cwd="/srv", env={"A": "1"}, tags=("x", "y"), split_output=True, hold=True,
+        needs=("gpu", "linux"), use={"gpu": 1, "mem": 4 << 30}, mutexes=("db",), limits=("api", "disk"),
+        deadline_ms=3_600_000,
+        policy={
+            "retry_on": ["75", "timeout"], "no_retry_on": ["2", "126", "127"], "success_codes": [0, 3],
+            "snooze_codes": {"99": 300_000},
+        },
+        launch={
+            "memory_bytes": 512 << 20, "cpu_seconds": 60, "nofile": 100, "file_size_bytes": 1024, "nice": 5,
+            "umask": 0o27, "shell": "/bin/bash", "stdin_file": "/in", "secrets": ["KEY"],
+        },
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def test_every_column_of_a_job_and_of_a_run_is_in_its_line() -> None:
     job_names = {names.get(field, field) for field in Job.FIELDS if field != "lane_id"}
     run_names = {names.get(field, field) for field in Attempt.FIELDS}
 
-    assert job_names | {"type"} == job().keys()
+    assert job_names | {"type", "use", "mutex"} == job().keys()
     assert run_names | {"type"} == run().keys()
 
 

@@ -200,9 +200,9 @@ def test_a_time_that_was_written_is_read_back(seconds: int) -> None:
         ("16KiB", 16 << 10),
         ("10MB", 10_000_000),
         ("10 mb", 10_000_000),
-        ("1.5k", 1_500),
+        ("1.5k", 1_536),
         ("1GiB", 1 << 30),
-        ("2T", 2 * 10**12),
+        ("2T", 2 << 40),
         ("1PiB", MAX_SIZE),
     ],
 )

@@ -108,5 +108,6 @@ def a_job(seq: int, worker_id: str) -> Job:
         seq=seq, given_id=None, state=State.PROCESSING, queue="default", lane_id=1, priority=0, run=1, attempts=0,
         losses=0, max_retries=3, cancel_requested=0, worker_id=worker_id, run_at=None, created_at=0, updated_at=0,
         started_at=0, finished_at=None, exit_code=None, error=None, timeout_ms=None, backoff=None, cwd=None, env=None,
-        tags=None, command=None, argv=None, held_at=None, split_output=0,
+        tags=None, command=None, argv=None, held_at=None, split_output=0, needs=None,
+        limits=None, parked_for=None, deadline_ms=None, deadline_at=None, policy=None, launch=None, units=None,
     )  # fmt: skip

@@ -18,6 +18,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.runtime.follow import Chunk, follow, measured, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.store.database import Database
+from queuectl.store.gates import Taker
 from queuectl.system import wake
 from queuectl.system.home import log_path
 from tests.program import Cli, wait_for
@@ -291,7 +292,7 @@ def test_a_run_on_another_host_is_told_of_and_its_end_is_shown_when_it_ends(targ
     def end(attempt: Attempt) -> None:
         said.append(attempt.host)
         report = Report(outcome=Outcome.exited(0), output_bytes=1000, output_file="0/1.1.log", output_tail=b"the end\n")
-        settle_and_claim(other, Holder(worker_id="w1", host="far"), [(claim, report)], 0, {})
+        settle_and_claim(other, Holder(taker=Taker(worker_id="w1"), host="far"), [(claim, report)], 0, {})
 
     seen = text_of(
         follow(target, db, job.seq, on_elsewhere=end, on_cut=lambda attempt, stream: said.append((attempt.run, stream)))
@@ -346,7 +347,9 @@ def test_a_run_is_picked_by_its_number_or_the_newest_with_an_attempt_number(db: 
     add_worker(db, "w1")
     for outcome in (Outcome.handed_back(), Outcome.exited(1)):
         claim = claim_one(db, "w1")
-        settle_and_claim(db, Holder(worker_id="w1", host="here"), [(claim, Report(outcome=outcome))], 0, {})
+        settle_and_claim(
+            db, Holder(taker=Taker(worker_id="w1"), host="here"), [(claim, Report(outcome=outcome))], 0, {}
+        )
     runs = db.read(lambda tx: attempts.runs_of(tx, job))
 
     assert pick_run(job, runs, run=1).run == 1

@@ -9,6 +9,7 @@ import pytest
 from queuectl import clock
 from queuectl.actions.connect import Target
 from queuectl.errors import StoreUnreachable
+from queuectl.model.duty import Duty
 from queuectl.runtime import heartbeat
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
@@ -23,7 +24,14 @@ def registered(db: Database, target: Target) -> Identity:
     """Register this process as a worker."""
     target.home.make()
     return Identity(
-        db, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, queues=("a",), slots=3, lease_s=60
+        db,
+        target.home,
+        new_id(),
+        kind=workers.WORKER,
+        supervisor_id=None,
+        duty=Duty(queues=("a",)),
+        slots=3,
+        lease_s=60,
     )
 
 

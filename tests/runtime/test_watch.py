@@ -15,6 +15,7 @@ from queuectl.model.job import JobSpec
 from queuectl.runtime import bell, watch
 from queuectl.runtime.watch import Watch
 from queuectl.store.database import Database
+from queuectl.store.gates import Taker
 from queuectl.store.postgres import PostgresDialect
 from tests.store.rows import add_worker
 
@@ -44,7 +45,7 @@ def submit_one(database: Database) -> None:
 
 def claim_one(database: Database) -> None:
     add_worker(database, "w1")
-    step = settle_and_claim(database, Holder(worker_id="w1", host="here"), [], 1, {})
+    step = settle_and_claim(database, Holder(taker=Taker(worker_id="w1"), host="here"), [], 1, {})
     assert step.claimed
 
 

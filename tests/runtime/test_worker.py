@@ -12,6 +12,7 @@ from queuectl import clock
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.submit import submit
 from queuectl.errors import StoreUnreachable
+from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
@@ -31,7 +32,7 @@ def worker(target: Target) -> "Iterator[Worker]":
     """A worker that takes its turns when it is told to."""
     connect(target).close()
     options = WorkerOptions(
-        worker_id=secrets.token_hex(8), supervisor_id="s", queues=None, slots=1, until_idle=False, log_form=TEXT,
+        worker_id=secrets.token_hex(8), supervisor_id="s", duty=Duty(), slots=1, until_idle=False, log_form=TEXT,
         log_to_file=False,
     )  # fmt: skip
     worker = Worker(target, options, Log("worker", form=TEXT, file=None), *register(target, options))

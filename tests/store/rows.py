@@ -10,6 +10,7 @@ from queuectl.model.value import Value
 from queuectl.model.verdict import Outcome
 from queuectl.store import attempts, audit, claims, jobs, queues, workers
 from queuectl.store.database import Database, Tx
+from queuectl.store.gates import Taker
 from queuectl.system.host import boot_id, host_name, pid_namespace
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def add_history(db: Database) -> None:
 
 def claim_one(db: Database, worker_id: str = "w1") -> Claim:
     """Let a worker claim the one job that is ready."""
-    claimed = db.write(lambda tx: claims.claim(tx, worker_id, None, 1))
+    claimed = db.write(lambda tx: claims.claim(tx, Taker(worker_id=worker_id), 1).claims)
     assert len(claimed) == 1
     return claimed[0]
 

@@ -36,6 +36,11 @@ CREATE TABLE config (
     updated_at  INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+CREATE TABLE inputs (
+    job_seq  INTEGER PRIMARY KEY,
+    data     BLOB NOT NULL
+);
+
 CREATE TABLE jobs (
     seq               INTEGER PRIMARY KEY AUTOINCREMENT,
     given_id          TEXT,
@@ -66,6 +71,14 @@ CREATE TABLE jobs (
     argv              TEXT,
     held_at INTEGER,
     split_output INTEGER NOT NULL DEFAULT 0,
+    needs TEXT,
+    limits TEXT,
+    parked_for TEXT,
+    deadline_ms INTEGER,
+    deadline_at INTEGER,
+    policy TEXT,
+    launch TEXT,
+    units TEXT,
     CHECK ((command IS NULL) <> (argv IS NULL)),
     CHECK ((state = 'processing') = (worker_id IS NOT NULL)),
     CHECK (state NOT IN ('scheduled', 'failed') OR run_at IS NOT NULL),
@@ -74,11 +87,21 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_blocked  ON jobs (lane_id) WHERE state = 'blocked';
 
+CREATE INDEX jobs_deadline ON jobs (deadline_at)
+    WHERE deadline_at IS NOT NULL AND state IN ('pending', 'scheduled', 'blocked', 'failed');
+
 CREATE INDEX jobs_due      ON jobs (run_at, state, lane_id) WHERE state IN ('scheduled', 'failed');
 
 CREATE INDEX jobs_finished ON jobs (state, finished_at, lane_id) WHERE state IN ('completed', 'dead', 'cancelled');
 
 CREATE UNIQUE INDEX jobs_given_id ON jobs (given_id) WHERE given_id IS NOT NULL;
+
+CREATE INDEX jobs_holding  ON jobs (limits) WHERE state = 'processing' AND limits IS NOT NULL;
+
+CREATE INDEX jobs_limited  ON jobs (lane_id, limits) WHERE state = 'pending' AND limits IS NOT NULL;
+
+CREATE INDEX jobs_parked   ON jobs (parked_for, lane_id, priority DESC, seq)
+    WHERE state = 'blocked' AND parked_for IS NOT NULL;
 
 CREATE INDEX jobs_ready    ON jobs (lane_id, priority DESC, seq) WHERE state = 'pending';
 
@@ -88,15 +111,29 @@ CREATE INDEX jobs_tagged   ON jobs (seq) WHERE tags IS NOT NULL;
 
 CREATE TABLE lanes (
     id     INTEGER PRIMARY KEY,
-    queue  TEXT NOT NULL REFERENCES queues (name)
+    queue  TEXT NOT NULL REFERENCES queues (name),
+    needs TEXT NOT NULL DEFAULT ''
 );
 
-CREATE UNIQUE INDEX lanes_queue ON lanes (queue);
+CREATE UNIQUE INDEX lanes_queue ON lanes (queue, needs);
+
+CREATE TABLE limits (
+    name        TEXT PRIMARY KEY,
+    slots       INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL
+) WITHOUT ROWID;
 
 CREATE TABLE queues (
     name        TEXT PRIMARY KEY,
     paused_at   INTEGER,
-    created_at  INTEGER NOT NULL
+    created_at  INTEGER NOT NULL,
+    concurrency INTEGER,
+    rate_count INTEGER,
+    rate_period_ms INTEGER,
+    next_start_at INTEGER,
+    timeout_ms INTEGER,
+    max_retries INTEGER,
+    priority INTEGER
 ) WITHOUT ROWID;
 
 CREATE TABLE watchers (
@@ -123,7 +160,10 @@ CREATE TABLE workers (
     started_at     INTEGER NOT NULL,
     ended_at       INTEGER,
     lease_ms       INTEGER NOT NULL,
-    restart        INTEGER NOT NULL DEFAULT 0
+    restart        INTEGER NOT NULL DEFAULT 0,
+    labels TEXT,
+    resources TEXT,
+    weights TEXT
 ) WITHOUT ROWID;
 
 CREATE INDEX workers_live ON workers (id) WHERE state = 'live';

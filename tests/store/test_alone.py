@@ -6,6 +6,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES
 from queuectl.store import claims
 from queuectl.store.database import Database
+from queuectl.store.gates import Taker
 from tests.store.rows import NOW, FakeClock, add_job, add_worker, get_job
 
 LAST_CHANCE = MAX_LOSSES - 1
@@ -18,7 +19,7 @@ def _standing_clock(db: Database) -> None:
 
 def take(db: Database, worker_id: str = "w1", *, wanted: int = 20, is_idle: bool) -> list[int]:
     """Let a worker claim and return the numbers of what it got."""
-    claimed = db.write(lambda tx: claims.claim(tx, worker_id, None, wanted, is_idle=is_idle))
+    claimed = db.write(lambda tx: claims.claim(tx, Taker(worker_id=worker_id), wanted, is_idle=is_idle).claims)
     return [claim.job.seq for claim in claimed]
 
 

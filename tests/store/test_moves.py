@@ -7,6 +7,7 @@ from queuectl.model.states import FINAL, MOVES, WAITING_FOR_TIME, Move, State
 from queuectl.model.verdict import Verdict
 from queuectl.store import claims, moves
 from queuectl.store.database import Database, Tx
+from queuectl.store.gates import Taker
 from tests.store.rows import NOW, FakeClock, add_job, get_job
 
 OUT_OF_PROCESSING = [move for move, (sources, _) in MOVES.items() if sources == {State.PROCESSING}]
@@ -80,7 +81,7 @@ def test_a_claim_returns_the_row_as_it_is_written(db: Database) -> None:
     db.read_clock = FakeClock()
     job = add_job(db, run=4)
 
-    (claim,) = db.write(lambda tx: claims.claim(tx, "w9", None, 5))
+    (claim,) = db.write(lambda tx: claims.claim(tx, Taker(worker_id="w9"), 5).claims)
 
     assert claim.job == get_job(db, job.seq)
     assert (claim.job.run, claim.job.worker_id, claim.job.started_at) == (5, "w9", NOW)
@@ -114,7 +115,7 @@ def test_a_cancel_is_asked_only_of_a_running_job(db: Database) -> None:
 def try_move(db: Database, move: Move, job: Job, to: State) -> bool:
     """Make a move the way the program makes it; True means something was moved."""
     if move is Move.START:
-        return bool(db.write(lambda tx: claims.claim(tx, "w2", None, 1)))
+        return bool(db.write(lambda tx: claims.claim(tx, Taker(worker_id="w2"), 1).claims))
     if move in OUT_OF_PROCESSING:
         verdict = Verdict(move=move, state=to, delay_ms=1_000 if to in WAITING_FOR_TIME else None)
         held = Claim(job=job.replace(worker_id="w1"))

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, claims, jobs, moves, offers, queues, workers
+from queuectl.store import audit, claims, jobs, moves, offers, workers
 from queuectl.store.database import Database, Tx
+from queuectl.store.gates import Taker
 from queuectl.store.jobs import listed
+from queuectl.store.lanes import all_lanes
 from queuectl.store.postgres import PostgresDialect
 from tests.store.rows import add_history, add_job, add_worker
 
@@ -64,7 +66,7 @@ def crowded(db: Database) -> Database:
 def test_the_claim_of_one_lane_reads_its_head_from_the_index_of_ready_jobs(crowded: Database) -> None:
     add_job(crowded)
 
-    plans = plans_of(crowded, lambda tx: claims.claim(tx, "w1", ["default"], 1))
+    plans = plans_of(crowded, lambda tx: claims.claim(tx, Taker(worker_id="w1", queues=("default",)), 1))
 
     head, *_ = plans
     assert "jobs_ready" in head
@@ -82,9 +84,10 @@ def test_the_claim_moves_the_rows_it_found_by_their_numbers(crowded: Database, c
 
 
 def test_the_claim_of_several_lanes_reads_each_head_from_the_index_of_ready_jobs(crowded: Database) -> None:
-    lanes = [add_job(crowded, queue=name).lane_id for name in ("a", "b", "c")]
+    ids = [add_job(crowded, queue=name).lane_id for name in ("a", "b", "c")]
+    lanes = [lane for lane in crowded.read(all_lanes) if lane.id in ids]
 
-    plans = plans_of(crowded, lambda tx: claims._shares(tx, lanes, 2))
+    plans = plans_of(crowded, lambda tx: claims._shares(tx, lanes, 2, None))
 
     for plan in plans:
         assert plan.count("jobs_ready") >= 3
@@ -136,7 +139,9 @@ def test_whether_work_is_left_is_read_from_the_indexes_of_unfinished_jobs(
     for name in others:
         add_job(crowded, State.COMPLETED, queue=name)
 
-    plans = plans_of(crowded, lambda tx: jobs.has_unfinished(tx, queues.open_lanes(tx, None)))
+    plans = plans_of(
+        crowded, lambda tx: jobs.has_unfinished(tx, [lane.id for lane in all_lanes(tx) if lane.paused_at is None])
+    )
 
     for name in ("jobs_ready", "jobs_running", "jobs_due"):
         assert_pinned([plan for plan in plans if name in plan], name)

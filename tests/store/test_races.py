@@ -27,6 +27,7 @@ from queuectl.model.states import MOVES, Move, State
 from queuectl.model.verdict import SUCCESS, Outcome, Verdict
 from queuectl.store import jobs, moves, queues, workers
 from queuectl.store.database import Database, Tx
+from queuectl.store.gates import Taker
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.sqlite import SqliteDialect
 from tests.program import DEADLINE_S, wait_for
@@ -163,7 +164,7 @@ def without_begin_immediate(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def claim(worker_id: str) -> Callable[[Database], Step]:
     """An idle worker takes one job."""
-    return lambda db: settle_and_claim(db, Holder(worker_id=worker_id, host=HOST), (), 1, {})
+    return lambda db: settle_and_claim(db, Holder(taker=Taker(worker_id=worker_id), host=HOST), (), 1, {})
 
 
 def put(job_id: str) -> Callable[[Database], list[str]]:
@@ -606,7 +607,7 @@ def test_a_worker_that_is_being_given_up_settles_nothing(db: Database, race: Rac
 
     _, step = race(
         end_worker("w1"),
-        lambda db: settle_and_claim(db, Holder(worker_id="w1", host=HOST), ended, 1, {}),
+        lambda db: settle_and_claim(db, Holder(taker=Taker(worker_id="w1"), host=HOST), ended, 1, {}),
     )
 
     assert (step.is_alive, step.settled, step.lost) == (False, (), (held,))

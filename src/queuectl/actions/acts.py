@@ -5,10 +5,11 @@ import time
 from queuectl.actions import pace, selection
 from queuectl.actions.liveness import pulse
 from queuectl.errors import BadInput, NotFound, Refused
+from queuectl.model.limits import key_words
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
 from queuectl.model.units import iso_text
 from queuectl.model.value import Value
-from queuectl.store import audit, jobs, moves, workers
+from queuectl.store import audit, jobs, limits, moves, workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
@@ -203,6 +204,7 @@ def _cancel(tx: "Tx", job: "Job") -> Done:
             return Done(job=job, note="its worker is dead; it is cancelled when a worker start rescues it")
         return Done(job=job, note="its worker is stopping it")
     moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
+    limits.left_line(tx, job)
     return Done(job=job, note="cancelled")
 
 
@@ -214,7 +216,7 @@ def _retry(tx: "Tx", job: "Job") -> Done:
     if job.state is State.BLOCKED:
         if job.held_at is not None:
             raise Refused(f"job {job.id} is held", hint=f"release it with: queuectl release {job.id}")
-        raise Refused(f"job {job.id} is blocked: it waits for something else", hint=f"see: queuectl show {job.id}")
+        raise _blocked(job)
     move = Move.DUE if job.state in WAITING_FOR_TIME else Move.REVIVE
     moves.move(tx, move, job.seq, State.PENDING)
     tx.wake()
@@ -224,6 +226,7 @@ def _retry(tx: "Tx", job: "Job") -> Done:
 def _delete(tx: "Tx", job: "Job") -> Done:
     if not jobs.delete(tx, [job.seq]):
         raise _running(job, "delete")
+    limits.left_line(tx, job)
     return Done(job=job, note="deleted")
 
 
@@ -237,8 +240,10 @@ def _hold(tx: "Tx", job: "Job") -> Done:
         )
     if job.state in FINAL:
         raise Refused(f"job {job.id} is {job.state} already", hint="only a job that waits can be held")
-    if moves.move(tx, Move.HOLD, job.seq, State.BLOCKED) is None:
-        raise Refused(f"job {job.id} is blocked: it waits for something else", hint=f"see: queuectl show {job.id}")
+    moved = moves.hold_parked(tx, job.seq) if job.parked_for else moves.move(tx, Move.HOLD, job.seq, State.BLOCKED)
+    if moved is None:
+        raise _blocked(job)
+    limits.left_line(tx, job)
     return Done(job=job, note="held")
 
 
@@ -250,6 +255,11 @@ def _release(tx: "Tx", job: "Job") -> Done:
     moves.move(tx, Move.UNBLOCK, job.seq, to, run_at=job.run_at)
     tx.wake()
     return Done(job=job, note="released; it waits for its time" if is_later else "released")
+
+
+def _blocked(job: "Job") -> Refused:
+    what = "something else" if job.parked_for is None else key_words(job.parked_for)
+    return Refused(f"job {job.id} is blocked: it waits for {what}", hint=f"see: queuectl why {job.id}")
 
 
 def _running(job: "Job", verb: str) -> Refused:
@@ -265,7 +275,7 @@ RETRY = Act(
     on_one=_retry,
 )
 DELETE = Act(name="delete", done="deleted", states=frozenset(State) - {State.PROCESSING}, on_one=_delete)
-HOLD = Act(name="hold", done="held", states=WAITING_FOR_TIME | {State.PENDING}, on_one=_hold)
+HOLD = Act(name="hold", done="held", states=WAITING_FOR_TIME | {State.PENDING, State.BLOCKED}, on_one=_hold)
 RELEASE = Act(name="release", done="released", states=frozenset({State.BLOCKED}), on_one=_release)
 
 

@@ -7,7 +7,7 @@ from queuectl.model.edit import Edit, edited
 from queuectl.model.shapes import changes_shape
 from queuectl.model.states import FINAL, Move, State
 from queuectl.model.units import duration_text
-from queuectl.store import jobs, moves, queues
+from queuectl.store import jobs, limits, moves, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,12 +79,16 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
             hint=f"run it again with: queuectl retry {job.id}, then give it a time",
         )
     after = edited(job, change)
-    if after.queue != job.queue:
-        after = after.replace(lane_id=queues.lane_of(tx, after.queue))
+    if (after.queue, after.needs) != (job.queue, job.needs):
+        after = after.replace(lane_id=queues.lane_of(tx, after.queue, after.needs or ""))
     # Before the move: the row is locked, and what is written here names the state it had.
     jobs.edit(tx, job, after)
+    if job.parked_for is not None and (after.limits, after.lane_id) != (job.limits, job.lane_id):
+        after = moves.move(tx, Move.UNBLOCK, job.seq, State.PENDING, run_at=after.run_at) or after
     if change.has_time:
         after = _at(tx, after, change.run_at(tx.now))
+    if (after.limits, after.lane_id, after.state) != (job.limits, job.lane_id, job.state):
+        limits.left_line(tx, job)
     # A worker that looked meanwhile has passed the locked row by; and an earlier time may be the next one to wait for.
     if after.state is State.PENDING or change.has_time:
         tx.wake()

@@ -13,9 +13,10 @@ from queuectl.system.systemd import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from queuectl.actions.connect import Target
+    from queuectl.model.duty import Duty
 
 PASS_FILE_VARIABLE = "PGPASSFILE"
 _CONTROL = ("systemctl", "--user")
@@ -51,7 +52,7 @@ def worker_unit(
     *,
     count: int,
     slots: int | None,
-    queues: "Sequence[str]",
+    duty: "Duty",
     name: str | None,
     env_file: str | None,
     environ: "Mapping[str, str]",
@@ -59,7 +60,7 @@ def worker_unit(
     """Return the unit that runs such workers on a store; a password never stands in it."""
     words = ["worker", "start", "-n", str(count)]
     words += [] if slots is None else ["-j", str(slots)]
-    words += [word for queue in queues for word in ("--queue", queue)]
+    words += duty.words
     variables = point_at(target, {key: environ[key] for key in (PASS_FILE_VARIABLE,) if environ.get(key)})
     env_file = None if env_file is None else os.path.abspath(os.path.expanduser(env_file))
     held = set() if env_file is None else _names_in(env_file)

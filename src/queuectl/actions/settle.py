@@ -6,7 +6,9 @@ from queuectl.actions.connect import working_settings
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
-from queuectl.store import attempts, claims, jobs, moves, queues, workers
+from queuectl.store import attempts, claims, jobs, limits, moves, workers
+from queuectl.store.gates import Taker
+from queuectl.store.lanes import all_lanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +22,16 @@ WAKING = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
 
 
 class Holder(Value):
-    """The worker that claims and settles: who, where, for which queues (None: all), or for which one job."""
+    """The worker that claims and settles: who and what it may take, where, or for which one job."""
 
-    worker_id: str
+    taker: Taker
     host: str
-    queues: tuple[str, ...] | None = None
     only: int | None = None
+
+    @property
+    def worker_id(self) -> str:
+        """Who it is."""
+        return self.taker.worker_id
 
 
 class Step(Value):
@@ -37,6 +43,9 @@ class Step(Value):
     lost: "tuple[Claim, ...]" = ()
     claimed: "tuple[Claim, ...]" = ()
     next_run_at: int | None = None
+    """When the next job is due that may not run yet: by its time, or by the rate of its queue."""
+    is_cut_short: bool = False
+    """Whether something may be left that was out of reach for a moment: look again soon."""
     now: int = 0
 
 
@@ -61,24 +70,27 @@ def settle_and_claim(
         if stop is None:
             return Step(is_alive=False, lost=tuple(claim for claim, _ in ended), now=tx.now)
         settled, lost = _settle(tx, holder, ended, environ)
-        claimed: list[Claim] = []
+        taken = claims.Taken()
         next_run_at = None
         if free > 0 and not stop:
             moved = moves.make_due(tx)
-            claimed = _claim(tx, holder, free, is_idle=is_idle)
-            if len(claimed) < free:
-                next_run_at = jobs.next_run_at(tx)
-            if moved > len(claimed):
+            taken = _claim(tx, holder, free, is_idle=is_idle)
+            if len(taken.claims) < free:
+                next_run_at = _first(jobs.next_run_at(tx), taken.opens_at)
+            if moved > len(taken.claims):
                 tx.wake()  # more became ready than this worker takes
-        if settled or claimed:
+        if settled:
+            _wake_for_room(tx, settled, taken)
+        if settled or taken.claims:
             tx.tell()
         return Step(
             is_alive=True,
             stop=stop,
             settled=tuple(settled),
             lost=tuple(lost),
-            claimed=tuple(claimed),
+            claimed=taken.claims,
             next_run_at=next_run_at,
+            is_cut_short=taken.is_cut_short,
             now=tx.now,
         )
 
@@ -93,13 +105,29 @@ def is_drained(database: "Database", holder: Holder) -> bool:
     if holder.only is not None:
         job = database.read(lambda tx: jobs.get(tx, holder.only or 0))
         return job is None or job.state in FINAL
-    return not database.read(lambda tx: jobs.has_unfinished(tx, queues.open_lanes(tx, holder.queues)))
+
+    def look(tx: "Tx") -> bool:
+        served = [lane.id for lane in all_lanes(tx) if lane.paused_at is None and holder.taker.serves(lane)]
+        return not jobs.has_unfinished(tx, served)
+
+    return database.read(look)
 
 
-def _claim(tx: "Tx", holder: Holder, free: int, *, is_idle: bool) -> "list[Claim]":
+def _claim(tx: "Tx", holder: Holder, free: int, *, is_idle: bool) -> claims.Taken:
     if holder.only is not None:
-        return claims.claim_only(tx, holder.worker_id, holder.only) if is_idle else []
-    return claims.claim(tx, holder.worker_id, holder.queues, free, is_idle=is_idle)
+        return claims.claim_only(tx, holder.worker_id, holder.only) if is_idle else claims.Taken()
+    return claims.claim(tx, holder.taker, free, is_idle=is_idle)
+
+
+def _first(*times: int | None) -> int | None:
+    return min((time for time in times if time is not None), default=None)
+
+
+def _wake_for_room(tx: "Tx", settled: "Sequence[Job]", taken: claims.Taken) -> None:
+    """Tell others when more room was made than this worker takes: in a narrow queue, or of units."""
+    left = [job for job in settled if job.queue in taken.narrow or job.needs]
+    if left and len(left) > sum(claim.job.queue in taken.narrow or bool(claim.job.needs) for claim in taken.claims):
+        tx.wake()
 
 
 def _settle(
@@ -107,6 +135,7 @@ def _settle(
 ) -> "tuple[list[Job], list[Claim]]":
     settled: list[Job] = []
     lost: list[Claim] = []
+    tx.lock(key for claim, _ in ended if claim.job.limits for key in claim.job.limit_list)
     for claim, report in sorted(ended, key=lambda pair: pair[0].job.seq):  # one order for all: no deadlocks
         job = settle(tx, claim, report, holder.host, environ)
         if job is None:
@@ -119,8 +148,13 @@ def _settle(
 
 
 def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapping[str, str]") -> "Job | None":
-    """Judge one run and write verdict and attempt; None means the claim was lost and nothing was touched."""
+    """Judge one run, write verdict and attempt, and let go who waited for what it held.
+
+    None means the claim was lost and nothing was touched.
+    """
     outcome = report.outcome
+    if claim.job.limits is not None:
+        tx.lock(claim.job.limit_list)  # before: a claim that finds the limit full now must see this job end, or be seen
     if outcome.is_success:
         verdict = SUCCESS
     else:
@@ -132,4 +166,6 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
     after = moves.settle(tx, claim, verdict, outcome.exit_code)
     if after is not None:
         attempts.insert(tx, claim, report, host)
+        if after.limits is not None:
+            limits.release(tx, after.limit_list)
     return after

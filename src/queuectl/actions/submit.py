@@ -1,15 +1,19 @@
 """Submit: writing jobs into the store, one or a hundred thousand, all or none."""
 
-from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError
+from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
+from queuectl.model.job import dumps
+from queuectl.model.limits import LIMIT, names_in
 from queuectl.settings import resolve
-from queuectl.store import audit, config, jobs, queues
+from queuectl.store import audit, config, inputs, jobs, limits, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from queuectl.model.job import JobSpec
     from queuectl.store.database import Database, Tx
+
+MOST_LOCKED = 100
 
 
 def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, environ: "Mapping[str, str]") -> list[str]:
@@ -30,9 +34,13 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
                 f"job {taken[0]!r} exists already",
                 hint=f"see it with: queuectl show {taken[0]}; nothing was added",
             )
-        lanes = {queue: queues.lane_of(tx, queue) for queue in {spec.queue for spec in specs}}
         settings, _ = resolve(config.stored(tx), environ)
-        seqs = jobs.insert(tx, specs, lanes, settings.max_retries)
+        terms = _terms(tx, specs, settings.max_retries)
+        seqs = jobs.insert(tx, specs, terms, _parked(tx, specs, terms))
+        if any(spec.input is not None for spec in specs):
+            inputs.insert(
+                tx, ((seq, spec.input) for seq, spec in zip(seqs, specs, strict=True) if spec.input is not None)
+            )
         last_seq = seqs[-1]
         ids = [spec.given_id or str(seq) for spec, seq in zip(specs, seqs, strict=True)]
         audit.record(tx, who, "enqueue", ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}", len(ids))
@@ -47,6 +55,66 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
         names = ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}"
         error.hint = f"{names} may have been added all the same; look before you repeat it: queuectl show {ids[-1]}"
         raise
+
+
+def _terms(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> dict[str, jobs.Terms]:
+    """Return what the queues of some jobs give them, and their lanes; makes what is not there."""
+    terms: dict[str, jobs.Terms] = {}
+    for name, needs in {(spec.queue, spec.needs_text) for spec in specs}:
+        lane_id = queues.lane_of(tx, name, needs)
+        if name in terms:
+            terms[name].lanes[needs] = lane_id
+            continue
+        queue = queues.get(tx, name)
+        assert queue is not None
+        terms[name] = jobs.Terms(
+            lanes={needs: lane_id},
+            max_retries=max_retries if queue.max_retries is None else queue.max_retries,
+            priority=queue.priority or 0,
+            timeout_ms=queue.timeout_ms,
+        )
+    return terms
+
+
+def _parked(tx: "Tx", specs: "Sequence[JobSpec]", terms: "Mapping[str, jobs.Terms]") -> dict[int, str]:
+    """Return which jobs wait for a limit from the start, by their place, and for which.
+
+    Those are the ones that have as many like them in the line before them as the limit lets run. However many jobs name
+    a mutex, the line holds few of them: a claim need not pass the others by.
+    """
+    limited = {place: spec for place, spec in enumerate(specs) if spec.mutexes or spec.limits}
+    if not limited:
+        return {}
+    keys = {key for spec in limited.values() for key in spec.limit_keys}
+    _refuse_unknown_limits(tx, keys)
+    if len(keys) > MOST_LOCKED:
+        return {}  # too many to lock; a claim that meets them parks them
+    tx.lock(keys)
+    slots = limits.slots_of(tx, keys)
+    places: dict[tuple[int, str, int], int] = {}
+    parked: dict[int, str] = {}
+    for place, spec in limited.items():
+        if spec.hold or spec.run_at is not None or spec.delay_ms is not None:
+            continue
+        queue, names = terms[spec.queue], spec.limit_keys
+        narrowest = min(names, key=lambda key: (slots[key], key))
+        lane, text = queue.lanes[spec.needs_text], dumps(names)
+        priority = queue.priority if spec.priority is None else spec.priority
+        before = (lane, text, priority)
+        if before not in places:
+            places[before] = limits.ahead(tx, lane, text, priority, slots[narrowest])
+        if places[before] >= slots[narrowest]:
+            parked[place] = narrowest
+        places[before] += 1
+    return parked
+
+
+def _refuse_unknown_limits(tx: "Tx", keys: "Collection[str]") -> None:
+    known = [limit.name for limit in limits.all_limits(tx)]
+    for name in names_in(sorted(keys), LIMIT):
+        if name not in known:
+            hint = f"make it with: queuectl limit set {name} 4; nothing was added"
+            raise BadInput(f"no limit {name!r}{did_you_mean(name, known)}", hint=hint)
 
 
 def _is_there(database: "Database", seq: int) -> bool:

@@ -365,7 +365,7 @@ class _Writer:
         self._tx = tx
         self._rules = rules
         self._is_empty = is_empty
-        self._lanes: dict[str, int] = {}
+        self._lanes: dict[tuple[str, str], int] = {}
         self._number: int | None = None
         self.jobs = self.runs = self.skipped = self.moved = self.waiting_again = self.first_seq = self.last_seq = 0
         self.skipped_ids: list[str] = []
@@ -412,12 +412,13 @@ class _Writer:
         return numbers
 
     def _placed(self, job: Job, number: int) -> Job:
-        if job.queue not in self._lanes:
-            self._lanes[job.queue] = queues.lane_of(self._tx, job.queue)
-        placed = job.replace(seq=number, lane_id=self._lanes[job.queue], state=job.state.value)
+        lane = (job.queue, job.needs or "")
+        if lane not in self._lanes:
+            self._lanes[lane] = queues.lane_of(self._tx, *lane)
+        placed = job.replace(seq=number, lane_id=self._lanes[lane], state=job.state.value)
         if job.state is not State.PROCESSING:
             return placed
-        stopped = placed.replace(worker_id=None, cancel_requested=0, updated_at=self._tx.now)
+        stopped = placed.replace(worker_id=None, cancel_requested=0, units=None, updated_at=self._tx.now)
         if job.cancel_requested:  # as a rescue does: what somebody wanted stopped is not begun again
             now = self._tx.now
             return stopped.replace(state=State.CANCELLED.value, finished_at=now, error="cancelled while running")

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput, UnknownName
+from queuectl.model.checks import check_name
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import check_name, spec_from_fields
+from queuectl.model.spec import spec_from_fields
 from queuectl.model.states import State
 from queuectl.model.units import duration_ms, time_ms
 from queuectl.store.jobs import Filter

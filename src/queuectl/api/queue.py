@@ -12,7 +12,7 @@ from queuectl.api.job import Job
 from queuectl.api.session import Session, ended_of
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
-from queuectl.model.spec import check_name
+from queuectl.model.checks import check_name
 from queuectl.model.states import State
 from queuectl.runtime.errand import Errand
 from queuectl.runtime.wait import wait_for_all, wait_for_any

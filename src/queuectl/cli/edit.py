@@ -14,8 +14,8 @@ from queuectl.cli.enqueue import FIELD_FLAGS, read_pair
 from queuectl.cli.selection import add_names
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
+from queuectl.model.checks import check_name
 from queuectl.model.edit import edit_from_fields
-from queuectl.model.spec import check_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

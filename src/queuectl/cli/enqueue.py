@@ -9,15 +9,11 @@ from queuectl.actions.submit import submit
 from queuectl.cli.store import target_of, who
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
+from queuectl.model.checks import as_items, check_command
+from queuectl.model.fields import ENDS_HELP, MAX_INPUT_BYTES
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import (
-    check_command,
-    looks_like_json,
-    refuse_almost_json,
-    spec_from_fields,
-    spec_from_json,
-)
-from queuectl.model.units import DURATION_HELP, TIME_HELP, counted
+from queuectl.model.spec import looks_like_json, refuse_almost_json, spec_from_fields, spec_from_json
+from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +57,26 @@ FIELD_FLAGS = {
     "--backoff-max": ("max_backoff_seconds", "DURATION", "longest wait between two runs"),
     "--backoff-jitter": ("backoff_jitter", "0..1", "spread of the wait"),
     "--backoff-delay": ("job_retry_delay", "DURATION", "the wait of the fixed strategy"),
+    "--deadline": ("deadline", "DURATION", "longest time in all, waiting and retries included, before it is buried"),
+    "--needs": ("needs", "LABEL,...", "only a worker that has all of these labels runs it"),
+    "--use": ("use", "NAME=N,...", "so much of a worker's resources while it runs: gpu=1,mem=4G"),
+    "--retry-on": ("retry_on", "END,...", f"try again only after these: {ENDS_HELP}"),
+    "--no-retry-on": ("no_retry_on", "END,...", "never try again after these"),
+    "--success-codes": ("success_codes", "CODE,...", "exit codes that mean success (default: 0)"),
+    "--memory": ("memory", "SIZE", f"most memory it may use: {SIZE_HELP}"),
+    "--cpu-seconds": ("cpu_seconds", "DURATION", "most processor time a process of it may use"),
+    "--nofile": ("nofile", "N", "most files a process of it may have open"),
+    "--file-size": ("file_size", "SIZE", "largest file it may write"),
+    "--nice": ("nice", "N", "how far to stand back for others: -20 to 19"),
+    "--umask": ("umask", "MODE", "what its files may not allow, in octal: 027"),
+    "--shell": ("shell", "PROGRAM", "what runs the shell line (default: setting shell)"),
+}
+# Flags that may be repeated: (field of the job, metavar, help)
+LIST_FLAGS = {
+    "--mutex": ("mutex", "NAME", "run while no other job with this mutex does; may be repeated"),
+    "--limit": ("limits", "NAME", "run while this limit has room (queuectl limit set); may be repeated"),
+    "--snooze-code": ("snooze_codes", "CODE:DURATION", "an exit code that means `later`, not failure: 99:5m"),
+    "--secret": ("secrets", "NAME", "a variable its worker fills when it runs, never stored, masked in its output"),
 }
 
 
@@ -86,6 +102,9 @@ def add_job_options(parser: "Parser") -> None:
     """Declare what can be said of a job beside its command."""
     for flag, (field, metavar, about) in FIELD_FLAGS.items():
         parser.add_argument(flag, dest=field, metavar=metavar, help=about.replace("%", "%%"))
+    for flag, (field, metavar, about) in LIST_FLAGS.items():
+        parser.add_argument(flag, dest=field, action="append", metavar=metavar, help=about)
+    parser.add_argument("--stdin", metavar="FILE", help="what it reads on standard input; - keeps what comes in here")
     parser.add_argument("--cwd", metavar="DIR", help="where to run it (default: here)")
     parser.add_argument("--env", action="append", metavar="K=V", help="a variable for the command; may be repeated")
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to find it by; may be repeated")
@@ -147,6 +166,11 @@ def _print_ids(ids: list[str], *, as_json: bool) -> None:
 def fields_of_flags(args: "Args") -> dict[str, object]:
     """Return the fields of a job that flags give."""
     fields = {field: getattr(args, field) for field, _, _ in FIELD_FLAGS.values() if getattr(args, field) is not None}
+    for field, _, _ in LIST_FLAGS.values():
+        if getattr(args, field):
+            fields[field] = [part for text in getattr(args, field) for part in as_items(field, text)]
+    if args.stdin is not None:
+        fields.update(_standard_input(args.stdin))
     if args.cwd is not None:
         fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
     if args.env:
@@ -158,6 +182,18 @@ def fields_of_flags(args: "Args") -> dict[str, object]:
     if args.hold:
         fields["hold"] = True
     return fields
+
+
+def _standard_input(source: str) -> dict[str, object]:
+    """Return what says what a command reads: a file by name, or the bytes that come in here."""
+    if source != "-":
+        return {"stdin": os.path.abspath(os.path.expanduser(source))}
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInput("--stdin - reads standard input, which is a terminal", hint="pipe something in, or name a file")
+    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+    if len(data) > MAX_INPUT_BYTES:
+        raise BadInput(f"--stdin - is more than {MAX_INPUT_BYTES} bytes", hint="put it in a file: --stdin FILE")
+    return {"input": data}
 
 
 def spec_from_words(args: "Args", fields: dict[str, object], now_ms: int, base: JobSpec) -> JobSpec:
@@ -188,6 +224,8 @@ def spec_from_words(args: "Args", fields: dict[str, object], now_ms: int, base: 
 def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> list[JobSpec]:
     if len(args.source) > 1:
         raise BadInput("--from is given twice", hint="join the files: cat a b | queuectl enqueue --from -")
+    if args.stdin == "-" and args.source[0] == "-":
+        raise BadInput("--from - and --stdin - would read the same", hint="put one of them in a file")
     if args.line or args.words or "command" in fields or "id" in fields:
         raise BadInput("--from takes its jobs from the file alone", hint="leave out the command, --command and --id")
     base = JobSpec(cwd=None if "cwd" in fields else _here())

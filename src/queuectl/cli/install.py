@@ -5,7 +5,7 @@ import os
 from queuectl.cli.parser import STANDS
 from queuectl.cli.store import target_of
 from queuectl.cli.text import note, print_json, safe
-from queuectl.model.spec import check_name
+from queuectl.model.checks import check_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from queuectl.actions.install import Installed
     from queuectl.cli.parser import Args, Parser
+    from queuectl.model.duty import Duty
 
 INSTALL_EXAMPLES = """\
   queuectl worker install
@@ -41,12 +42,12 @@ def add_install_arguments(verbs: "Mapping[str, Parser]") -> None:
         verb.add_argument("--force", action="store_true", help=about)
 
 
-def run_install(args: "Args", *, count: int, slots: int | None, queues: "Sequence[str]") -> int:
+def run_install(args: "Args", *, count: int, slots: int | None, duty: "Duty") -> int:
     """Write the unit, have systemd start it, and say each thing that was done or not."""
     from queuectl.actions.install import install, plan_install, worker_unit
 
     unit = worker_unit(
-        target_of(args), count=count, slots=slots, queues=queues, name=_name(args), env_file=args.env_file,
+        target_of(args), count=count, slots=slots, duty=duty, name=_name(args), env_file=args.env_file,
         environ=os.environ,
     )  # fmt: skip
     if args.dry_run:

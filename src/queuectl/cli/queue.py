@@ -4,8 +4,8 @@ from queuectl.actions import control
 from queuectl.cli.parser import add_verbs
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, table, when
+from queuectl.model.checks import check_name
 from queuectl.model.shapes import counts_shape, time_shape
-from queuectl.model.spec import check_name
 from queuectl.model.states import State
 from queuectl.store import jobs, queues
 

@@ -3,7 +3,7 @@
 from queuectl.actions.selection import EVERYTHING, Selection
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput, UnknownName
-from queuectl.model.spec import check_name
+from queuectl.model.checks import check_name
 from queuectl.model.states import STATE_NAMES, State
 from queuectl.model.units import PAST_HELP, past_ms
 from queuectl.store import jobs

@@ -12,9 +12,9 @@ from queuectl.cli.parser import STANDS, add_verbs
 from queuectl.cli.store import is_living, open_store, target_of, who
 from queuectl.cli.text import moment, note, print_json, table
 from queuectl.errors import BadInput, WaitTimedOut
+from queuectl.model.duty import Duty, read_duty
 from queuectl.model.lease import Silence, Watched
 from queuectl.model.shapes import time_shape
-from queuectl.model.spec import check_name
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
 from queuectl.store import workers
 from queuectl.system.names import CLAIM_VARIABLE
@@ -94,7 +94,9 @@ def _add_start_options(parser: "Parser", *, stands: bool = False) -> None:
 
     add("-n", "--count", metavar="N", default="1", help="worker processes (default: 1)")
     add("-j", "--concurrency", metavar="M", help="commands each runs at once (default: setting max_concurrent_jobs)")
-    add("--queue", action="append", metavar="Q", help="only this queue; may be repeated")
+    add("--queue", action="append", metavar="Q[:WEIGHT]", help="only this queue; may be repeated, to share by weight")
+    add("--label", action="append", metavar="LABEL", help="what jobs that need it find here; may be repeated")
+    add("--resource", action="append", metavar="NAME=N", help="so much for jobs to use, in all: gpu=2; may be repeated")
     add("-d", "--detach", action="store_true", default=False, help="run in the background")
     add("--until-idle", action="store_true", default=False, help="leave when nothing is left to do")
     add("--log-format", choices=("text", "json"), default="text", help="how log lines look")
@@ -102,7 +104,7 @@ def _add_start_options(parser: "Parser", *, stands: bool = False) -> None:
 
 def run_start(args: "Args") -> int:
     """Start workers and, unless detached, stay with them."""
-    count, slots, queues = _read_start_options(args)
+    count, slots, duty = _read_start_options(args)
     target = target_of(args)
     if target.sqlite_path is not None:
         target.home.make()
@@ -117,7 +119,7 @@ def run_start(args: "Args") -> int:
     plan = Plan(
         count=count,
         slots=slots,
-        queues=queues,
+        duty=duty,
         until_idle=args.until_idle,
         log_form=args.log_format,
         log_to_file=args.detach,
@@ -135,8 +137,8 @@ def run_start(args: "Args") -> int:
 
 def run_install(args: "Args") -> int:
     """Have systemd start such workers."""
-    count, slots, queues = _read_start_options(args)
-    return install_workers(args, count=count, slots=slots, queues=queues or ())
+    count, slots, duty = _read_start_options(args)
+    return install_workers(args, count=count, slots=slots, duty=duty)
 
 
 def run_stop(args: "Args") -> int:
@@ -372,12 +374,11 @@ def _wait_for_return(
     raise WaitTimedOut("not all workers are back yet", hint=hint)
 
 
-def _read_start_options(args: "Args") -> "tuple[int, int | None, tuple[str, ...] | None]":
-    """Read how many workers, how many commands each (None: the setting), of which queues (None: all)."""
+def _read_start_options(args: "Args") -> "tuple[int, int | None, Duty]":
+    """Read how many workers, how many commands each (None: the setting), and what they serve."""
     count = _number("--count", args.count, MAX_WORKERS)
     slots = None if args.concurrency is None else _number("--concurrency", args.concurrency, MAX_SLOTS)
-    queues = None if args.queue is None else tuple(dict.fromkeys(check_name("queue", name) for name in args.queue))
-    return count, slots, queues
+    return count, slots, read_duty(args.queue, args.label or (), args.resource or ())
 
 
 def _number(flag: str, text: str, high: int) -> int:

@@ -1,8 +1,11 @@
 """Edits: what a person wants different about a job that exists. When it may be is decided in actions/edit.py."""
 
 from queuectl.errors import BadInput
+from queuectl.model.fields import FIELDS, MAX_TAGS, PART_OF
 from queuectl.model.job import dumps
-from queuectl.model.spec import FIELDS, MAX_TAGS, read_fields
+from queuectl.model.limits import LIMIT, MUTEX, limit_keys, names_in
+from queuectl.model.needs import Needs, read_needs
+from queuectl.model.spec import read_fields
 from queuectl.model.value import Value
 
 TYPE_CHECKING = False
@@ -11,16 +14,39 @@ if TYPE_CHECKING:
 
     from queuectl.model.job import Job
 
-EDITABLE = [name for name in FIELDS if name not in ("id", "hold")]
+EDITABLE = [name for name in FIELDS if name not in ("id", "hold", "input")]
 DEFAULT = "default"
+NONE = "none"
 _TIMES = ("run_at", "delay_ms")
+# Where the word `none` takes back what was asked for: the field of a JobSpec, or of a part of it, that is unset.
+_UNSET = {
+    "needs": "needs",
+    "use": "use",
+    "mutex": "mutexes",
+    "limits": "limits",
+    "deadline": "deadline_ms",
+    "retry_on": "retry_on",
+    "no_retry_on": "no_retry_on",
+    "success_codes": "success_codes",
+    "snooze_codes": "snooze_codes",
+    "memory": "memory_bytes",
+    "cpu_seconds": "cpu_seconds",
+    "nofile": "nofile",
+    "file_size": "file_size_bytes",
+    "nice": "nice",
+    "umask": "umask",
+    "shell": "shell",
+    "stdin": "stdin_file",
+    "secrets": "secrets",
+}
 
 
 class Edit(Value):
     """What is to be different; what is not named stays. `values` are those of a JobSpec, of which None is a default."""
 
     values: "dict[str, object]"
-    backoff: "dict[str, object]"
+    parts: "dict[str, dict[str, object]]"
+    """What changes of its backoff, policy and launch; None takes a thing back."""
     env: "dict[str, str]"
     unset_env: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -31,8 +57,8 @@ class Edit(Value):
     @property
     def names(self) -> list[str]:
         """What it changes, without the values: those may be secrets."""
-        parts = {"env": self.env or self.unset_env, "tags": not self.is_without_tags, "backoff": self.backoff}
-        return [*(name.removesuffix("_ms") for name in self.values), *(name for name, part in parts.items() if part)]
+        others = {"env": self.env or self.unset_env, "tags": not self.is_without_tags, **self.parts}
+        return [*(name.removesuffix("_ms") for name in self.values), *(name for name, part in others.items() if part)]
 
     @property
     def is_without_tags(self) -> bool:
@@ -47,7 +73,7 @@ class Edit(Value):
     @property
     def is_of_tags_alone(self) -> bool:
         """Whether nothing but tags changes, which a running job can bear."""
-        return not (self.values or self.backoff or self.env or self.unset_env)
+        return not (self.values or self.parts or self.env or self.unset_env)
 
     def run_at(self, now_ms: int) -> int:
         """Return when the job is to run."""
@@ -63,39 +89,47 @@ def edit_from_fields(
     untags: "Sequence[str]" = (),
     has_no_tags: bool = False,
 ) -> Edit:
-    """Check named values: `tags` and `env` are added to what the job has, a timeout may be `default`."""
+    """Check named values: `tags` and `env` are added to what the job has; `default` and `none` take things back."""
     given = {name: value for name, value in fields.items() if value is not None}
     by_setting = given.get("timeout") == DEFAULT
     if by_setting:
         del given["timeout"]
-    values, backoff = read_fields(given, now_ms, EDITABLE)
+    unset = [name for name in _UNSET if given.get(name) == NONE]
+    for name in unset:
+        del given[name]
+    values, parts = read_fields(given, now_ms, EDITABLE)
+    for name in unset:
+        (parts.setdefault(PART_OF[name], {}) if name in PART_OF else values)[_UNSET[name]] = None
     if by_setting:
         values["timeout_ms"] = None
     env, tags = values.pop("env", {}), values.pop("tags", ())
     edit = Edit(
         values=values,
-        backoff=backoff,
+        parts=parts,
         env=env if isinstance(env, dict) else {},
         unset_env=tuple(unset_env),
         tags=tags if isinstance(tags, tuple) else (),
         untags=tuple(untags),
         has_no_tags=has_no_tags,
     )
-    if edit == Edit(values={}, backoff={}, env={}):
+    if edit == Edit(values={}, parts={}, env={}):
         raise BadInput("nothing to change", hint="say what: e.g. --priority 10, --queue mail, --command './fixed.sh'")
     return edit
 
 
 def edited(job: "Job", edit: Edit) -> "Job":
     """Return the job as it is to be, all but its time, its state and its lane."""
-    columns = {name: value for name, value in edit.values.items() if name not in _TIMES}
+    columns = {name: value for name, value in edit.values.items() if name not in (*_TIMES, *_ASKED)}
     if "command" in columns or "argv" in columns:
         argv = columns.get("argv")
         columns = {**columns, "command": columns.get("command"), "argv": None if argv is None else dumps(argv)}
     if "split_output" in columns:
         columns["split_output"] = int(bool(columns["split_output"]))
-    if edit.backoff:
-        columns["backoff"] = dumps({**job.own_backoff_map, **edit.backoff})
+    columns |= _asked(job, edit)
+    own = {"backoff": job.own_backoff_map, "policy": job.policy_map, "launch": job.launch_map}
+    for part, changes in edit.parts.items():
+        whole = {name: value for name, value in {**own[part], **changes}.items() if value is not None}
+        columns[part] = dumps(whole) if whole else None
     if edit.env or edit.unset_env:
         env = {name: value for name, value in job.env_map.items() if name not in edit.unset_env} | edit.env
         columns["env"] = dumps(env) if env else None
@@ -106,3 +140,27 @@ def edited(job: "Job", edit: Edit) -> "Job":
             raise BadInput(f"job {job.id} would have {len(tags)} tags; the limit is {MAX_TAGS}")
         columns["tags"] = dumps(tags) if tags else None
     return job.replace(**columns)
+
+
+_ASKED = ("needs", "use", "mutexes", "limits", "deadline_ms")
+
+
+def _asked(job: "Job", edit: Edit) -> "dict[str, object]":
+    """Return the columns of what it asks of workers, limits and time; what is not named stays."""
+    values = {name: value for name, value in edit.values.items() if name in _ASKED}
+    columns: dict[str, object] = {}
+    if "needs" in values or "use" in values:
+        had = read_needs(job.needs or "")
+        labels, use = values.get("needs", had.labels) or (), values.get("use", had.use) or {}
+        columns["needs"] = Needs(labels=labels, use=use).text or None  # type: ignore[arg-type]
+    if "mutexes" in values or "limits" in values:
+        mutexes = values.get("mutexes", names_in(job.limit_list, MUTEX)) or ()
+        limits = values.get("limits", names_in(job.limit_list, LIMIT)) or ()
+        keys = limit_keys(mutexes, limits)  # type: ignore[arg-type]
+        columns["limits"] = dumps(keys) if keys else None
+    if "deadline_ms" in values:
+        deadline_ms = values["deadline_ms"]
+        begins = max(job.created_at, job.run_at or 0) if job.run == 0 else job.created_at
+        columns["deadline_ms"] = deadline_ms
+        columns["deadline_at"] = begins + deadline_ms if isinstance(deadline_ms, int) else None
+    return columns

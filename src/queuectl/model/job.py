@@ -1,5 +1,6 @@
 """The job: as it is asked for (JobSpec), as it stands in the store (Job), as a worker holds it (Claim)."""
 
+from queuectl.model.limits import limit_keys
 from queuectl.model.retry import Backoff
 from queuectl.model.states import State
 from queuectl.model.value import Value
@@ -9,17 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from queuectl.model.launch import Launch
+
 DEFAULT_QUEUE = "default"
 
 
 class JobSpec(Value):
-    """A job as somebody asks for it, checked; None means the setting decides."""
+    """A job as somebody asks for it, checked; None means that its queue or the settings decide."""
 
     given_id: str | None = None
     command: str | None = None
     argv: tuple[str, ...] | None = None
     queue: str = DEFAULT_QUEUE
-    priority: int = 0
+    priority: int | None = None
     run_at: int | None = None
     delay_ms: int | None = None
     max_retries: int | None = None
@@ -30,6 +33,28 @@ class JobSpec(Value):
     tags: tuple[str, ...] = ()
     split_output: bool = False
     hold: bool = False
+    needs: tuple[str, ...] = ()
+    use: "dict[str, int] | None" = None
+    mutexes: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    deadline_ms: int | None = None
+    policy: "dict[str, object] | None" = None
+    launch: "dict[str, object] | None" = None
+    input: bytes | None = None
+
+    @property
+    def needs_text(self) -> str:
+        """What it asks of a worker, as lanes are told apart by it."""
+        if not self.needs and not self.use:
+            return ""
+        from queuectl.model.needs import needs_text  # most jobs need nothing
+
+        return needs_text(self.needs, self.use)
+
+    @property
+    def limit_keys(self) -> list[str]:
+        """The limits it must stay within, by their keys."""
+        return limit_keys(self.mutexes, self.limits) if self.mutexes or self.limits else []
 
 
 class Job(Value):
@@ -63,6 +88,14 @@ class Job(Value):
     argv: str | None
     held_at: int | None
     split_output: int
+    needs: str | None
+    limits: str | None
+    parked_for: str | None
+    deadline_ms: int | None
+    deadline_at: int | None
+    policy: str | None
+    launch: str | None
+    units: str | None
 
     @classmethod
     def of_row(cls, row: "Sequence[object]") -> "Job":
@@ -90,6 +123,35 @@ class Job(Value):
     def tag_list(self) -> list[str]:
         """The tags, in the order given."""
         return _loads(self.tags) if self.tags else []
+
+    @property
+    def limit_list(self) -> list[str]:
+        """The keys of the limits it must stay within."""
+        return _loads(self.limits) if self.limits else []
+
+    @property
+    def unit_map(self) -> "dict[str, int | list[int]]":
+        """What it has of its worker's resources while it runs."""
+        return _loads(self.units) if self.units else {}
+
+    @property
+    def policy_map(self) -> "dict[str, object]":
+        """What it says of the ends of its runs."""
+        return _loads(self.policy) if self.policy else {}
+
+    @property
+    def launch_map(self) -> "dict[str, object]":
+        """What it asks of the process that runs it."""
+        return _loads(self.launch) if self.launch else {}
+
+    @property
+    def launch_options(self) -> "Launch | None":
+        """What it asks of the process that runs it; None for a plain one."""
+        if self.launch is None:
+            return None
+        from queuectl.model.launch import Launch  # a plain job has none
+
+        return Launch.of_map(self.launch_map)
 
     @property
     def line(self) -> str:

@@ -2,9 +2,9 @@
 
 from queuectl.model.value import Value
 
-NICE_RANGE = (-20, 19)
-MAX_UMASK = 0o777
-MAX_SECRETS = 32
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Launch(Value):
@@ -28,3 +28,9 @@ class Launch(Value):
         """Whether the process can be started without being prepared first."""
         parts = (self.memory_bytes, self.cpu_seconds, self.nofile, self.file_size_bytes, self.nice, self.umask)
         return all(part is None for part in parts)
+
+    @classmethod
+    def of_map(cls, parts: "Mapping[str, object]") -> "Launch":
+        """Build from what the store holds."""
+        secrets = parts.get("secrets", ())
+        return cls(**{**parts, "secrets": tuple(secrets) if isinstance(secrets, list) else ()})  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 import json
 
+from queuectl.model.limits import LIMIT, MUTEX, key_words, names_in
+from queuectl.model.needs import read_needs
 from queuectl.model.states import State
 from queuectl.model.units import iso_text
 
@@ -43,10 +45,48 @@ def job_shape(job: "Job") -> "Shape":
         "tags": job.tag_list,
         "split_output": bool(job.split_output),
         "held_at": time_shape(job.held_at),
+        **asked_shape(job),
+        "policy": policy_shape(job),
+        "launch": launch_shape(job),
+        "deadline": None if job.deadline_ms is None else job.deadline_ms / 1000,
+        "deadline_at": time_shape(job.deadline_at),
+        "waits_for": None if job.parked_for is None else key_words(job.parked_for),
+        "units": job.unit_map,
         "worker": job.worker_id,
         "cancel_requested": bool(job.cancel_requested),
     }
     return shape
+
+
+def asked_shape(job: "Job") -> "Shape":
+    """Return what a job asks of a worker and which limits it must stay within, as `enqueue` takes it."""
+    needs = read_needs(job.needs or "")
+    return {
+        "needs": list(needs.labels),
+        "use": needs.use,
+        "mutex": names_in(job.limit_list, MUTEX),
+        "limits": names_in(job.limit_list, LIMIT),
+    }
+
+
+def policy_shape(job: "Job") -> "Shape | None":
+    """Return what a job says of the ends of its runs, as `enqueue` takes it; null when nothing."""
+    parts = job.policy_map
+    snooze = parts.get("snooze_codes")
+    if isinstance(snooze, dict):
+        parts["snooze_codes"] = {code: delay_ms / 1000 for code, delay_ms in snooze.items()}
+    return parts or None
+
+
+def launch_shape(job: "Job") -> "Shape | None":
+    """Return what a job asks of the process that runs it, as `enqueue` takes it; null when nothing."""
+    shape: Shape = {_LAUNCH_NAMES.get(name, name): value for name, value in job.launch_map.items()}
+    if isinstance(shape.get("umask"), int):
+        shape["umask"] = f"{shape['umask']:03o}"
+    return shape or None
+
+
+_LAUNCH_NAMES = {"memory_bytes": "memory", "file_size_bytes": "file_size", "stdin_file": "stdin"}
 
 
 def changes_shape(before: "Job", after: "Job") -> "dict[str, Shape]":

@@ -11,11 +11,14 @@ import re
 
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.attempt import Attempt
-from queuectl.model.job import Job
+from queuectl.model.checks import check_given_id, check_name
+from queuectl.model.fields import FIELDS as SPEC_FIELDS
+from queuectl.model.fields import MAX_PRIORITY, MAX_RETRIES, PARTS
+from queuectl.model.job import Job, dumps
+from queuectl.model.limits import limit_keys
+from queuectl.model.needs import needs_text
 from queuectl.model.retry import BackoffStrategy
-from queuectl.model.shapes import time_shape
-from queuectl.model.spec import FIELDS as SPEC_FIELDS
-from queuectl.model.spec import MAX_PRIORITY, MAX_RETRIES, check_given_id, check_name
+from queuectl.model.shapes import asked_shape, launch_shape, policy_shape, time_shape
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
 from queuectl.model.units import MAX_DURATION_MS, iso_text
 from queuectl.model.value import Value
@@ -112,6 +115,13 @@ def job_line_shape(job: Job) -> "Shape":
         "timeout_ms": job.timeout_ms,
         "backoff": None if job.backoff is None else json.loads(job.backoff),
         "split_output": bool(job.split_output),
+        **asked_shape(job),
+        "policy": policy_shape(job),
+        "launch": launch_shape(job),
+        "deadline_ms": job.deadline_ms,
+        "deadline_at": time_shape(job.deadline_at),
+        "parked_for": job.parked_for,
+        "units": job.unit_map,
         "run": job.run,
         "attempts": job.attempts,
         "losses": job.losses,
@@ -300,6 +310,9 @@ def _read_job(fields: "Shape") -> Job:
     fields["seq"] = fields.pop("number")
     fields["given_id"] = fields.pop("id")
     fields["worker_id"] = fields.pop("worker")
+    fields["needs"] = needs_text(fields["needs"], fields.pop("use")) or None  # type: ignore[arg-type]
+    keys = limit_keys(fields.pop("mutex"), fields["limits"])  # type: ignore[arg-type]
+    fields["limits"] = dumps(keys) if keys else None
     job = Job.of_row([0 if name == "lane_id" else fields[name] for name in Job.FIELDS])
     for is_wrong, words in (
         ((job.command is None) == (job.argv is None), "has either a command or an argv"),
@@ -309,6 +322,10 @@ def _read_job(fields: "Shape") -> Job:
         (job.state is State.PROCESSING and job.run < 1, "is processing and has run 0"),
         (bool(job.cancel_requested) and job.state is not State.PROCESSING, "is to be stopped and does not run"),
         (job.held_at is not None and job.state is not State.BLOCKED, "is held and not blocked"),
+        (job.parked_for is not None and job.parked_for not in job.limit_list, "waits for a limit it does not name"),
+        (job.parked_for is not None and job.state is not State.BLOCKED, "waits for a limit and is not blocked"),
+        (job.units is not None and job.state is not State.PROCESSING, "has units of a worker and does not run"),
+        ((job.deadline_ms is None) != (job.deadline_at is None), "has one of deadline_ms and deadline_at"),
     ):
         if is_wrong:
             raise BadInput(f"job {job.id} is {job.state}: a job {words}")
@@ -417,6 +434,39 @@ def _as_enqueued(name: str, value: object) -> object:
     return SPEC_FIELDS[name](name, value, 0)[1]
 
 
+def _list_as_enqueued(name: str, value: object) -> object:
+    """Check a list that may be empty."""
+    return () if value == [] else _as_enqueued(name, value)
+
+
+def _use(name: str, value: object) -> object:
+    """Check amounts by resource; none is fine."""
+    return {} if value == {} else _as_enqueued(name, value)
+
+
+def _part(name: str, value: object) -> "Shape":
+    """Check the fields of a job that are kept together, each as `enqueue` does."""
+    if not isinstance(value, dict):
+        raise _wrong(name, value, "an object")
+    known = [*PARTS[name], *(["has_input"] if name == "launch" else [])]
+    for key in value:
+        if key not in known:
+            raise UnknownName.among(f"field of {name}", str(key), known)
+    has_input = {"has_input": _flag("has_input", value["has_input"]) == 1} if "has_input" in value else {}
+    return {**dict(SPEC_FIELDS[key](key, value[key], 0) for key in value if key != "has_input"), **has_input}
+
+
+def _units(name: str, value: object) -> "Shape":
+    """Check what a running job has of its worker's resources: numbers, or an amount."""
+    if not isinstance(value, dict):
+        raise _wrong(name, value, "an object")
+    amount = _whole(0, MAX_BYTES)
+    return {
+        check_name(name, key): [amount(name, one) for one in part] if isinstance(part, list) else amount(name, part)
+        for key, part in value.items()
+    }
+
+
 def _as_json(check: "Check") -> "Check":
     """Check, then write as the store keeps it: JSON as text, and nothing for nothing."""
 
@@ -492,6 +542,16 @@ _FIELDS: "Mapping[str, Mapping[str, Check]]" = {
         "timeout_ms": _or_null(_DURATION),
         "backoff": _or_null(_as_json(_backoff)),
         "split_output": _flag,
+        "needs": _list_as_enqueued,
+        "use": _use,
+        "mutex": _list_as_enqueued,
+        "limits": _list_as_enqueued,
+        "policy": _or_null(_as_json(_part)),
+        "launch": _or_null(_as_json(_part)),
+        "deadline_ms": _or_null(_DURATION),
+        "deadline_at": _MAYBE_TIME,
+        "parked_for": _MAYBE_TEXT,
+        "units": _as_json(_units),
         "run": _whole(0, MAX_COUNT - 1),
         "attempts": _COUNT,
         "losses": _COUNT,

@@ -18,7 +18,7 @@ TIME_HELP = (
     "2026-12-01T09:00, 2026-12-01T09:00:00Z, 14:30, tomorrow 9:00, friday 17:00, now, or +90m; local unless it says Z"
 )
 PAST_HELP = "2h (two hours ago), 3d, 14:30, yesterday 9:00, friday, 2026-12-01T09:00, 2026-12-01T09:00:00Z"
-SIZE_HELP = "4096, 16KiB, 10MB, 1GiB"
+SIZE_HELP = "4096, 16K, 512M, 10MB, 1GiB"
 
 _DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": WEEK_MS}
 _DURATION_NAMES = {
@@ -28,7 +28,7 @@ _DURATION_NAMES = {
 # Texts, compiled when first used: each costs `queuectl enqueue` a third of a millisecond.
 _DURATION = r"(?:\d+(?:\.\d+)?\s*[a-z]+\s*)+"
 _DURATION_PART = r"(\d+(?:\.\d+)?)\s*([a-z]+)"
-_SIZE = r"(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?)b?"
+_SIZE = r"(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?)(b?)"
 _NUMBER = r"\d+(?:\.\d+)?"
 _CLOCK = r"(\d{1,2}):(\d{2})(?::(\d{2}))?"
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -111,12 +111,13 @@ def _latest_ms(words: str, now_ms: int) -> int:
 
 
 def size_bytes(text: str) -> int:
-    """Read a size such as `10MB` (1000s) or `16KiB` (1024s) as bytes."""
+    """Read a size as bytes: `10MB` counts in 1000s, `16KiB` and `16K` in 1024s, as GNU tools do."""
     match = re.fullmatch(_SIZE, text.strip().lower(), re.ASCII)
     if not match:
         raise BadInput(f"bad size {text!r}", hint=f"write {SIZE_HELP}")
-    number, prefix, binary = match.groups()
-    unit: int = (1024 if binary else 1000) ** " kmgtp".index(prefix or " ")
+    number, prefix, binary, byte = match.groups()
+    is_decimal = bool(prefix and byte and not binary)
+    unit: int = (1000 if is_decimal else 1024) ** " kmgtp".index(prefix or " ")
     size = float(number) * unit
     if size > MAX_SIZE:
         raise BadInput(f"size {text!r} is too large", hint=f"write {SIZE_HELP}")

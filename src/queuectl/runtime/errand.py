@@ -9,6 +9,7 @@ from queuectl.actions.connect import connect
 from queuectl.actions.liveness import serving
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import QueuectlError
+from queuectl.model.duty import Duty
 from queuectl.model.lease import Silence, Watched
 from queuectl.model.states import FINAL
 from queuectl.runtime.identity import new_id
@@ -139,7 +140,7 @@ class Errand:
         options = WorkerOptions(
             worker_id=new_id(),
             supervisor_id="",
-            queues=(),
+            duty=Duty(queues=()),
             slots=1,
             until_idle=True,
             log_form=TEXT,

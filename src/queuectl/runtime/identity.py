@@ -6,14 +6,13 @@ import secrets
 
 from queuectl import __version__, clock
 from queuectl.actions.liveness import store_mark
+from queuectl.model.duty import Duty
 from queuectl.store import workers
 from queuectl.system import host
 from queuectl.system.liveness import LifeLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from queuectl.store.database import Database
     from queuectl.system.home import Home
 
@@ -34,7 +33,7 @@ class Identity:
         *,
         kind: str,
         supervisor_id: str | None,
-        queues: "Sequence[str] | None",
+        duty: Duty,
         slots: int,
         lease_s: float,
     ) -> None:
@@ -55,7 +54,10 @@ class Identity:
             pid_namespace=host.pid_namespace(),
             lock_path=self.lock.path,
             version=__version__,
-            queues=None if queues is None else json.dumps(list(queues)),
+            queues=None if duty.queues is None else json.dumps(list(duty.queues)),
+            labels=json.dumps(duty.labels) if duty.labels else None,
+            resources=json.dumps(duty.resources) if duty.resources else None,
+            weights=json.dumps(duty.weights) if duty.weights else None,
             slots=slots,
             stop=None,
             beats=0,

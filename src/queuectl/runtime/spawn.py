@@ -26,7 +26,7 @@ class Started(Value):
 
 def start_worker(target: Target, options: WorkerOptions) -> Started:
     """Start a worker; raises OSError when the host has no room for one."""
-    argv = [sys.executable, "-P", "-c", WORKER_CODE, json.dumps(options.as_dict())]
+    argv = [sys.executable, "-P", "-c", WORKER_CODE, json.dumps(options.as_dict(), default=Value.as_dict)]
     env = {**clean_env(target), WORKER_VARIABLE: options.worker_id}
     control_end, control = os.pipe2(os.O_CLOEXEC)
     # One that logs to the file has nothing to say here: our own output may be the pipe of whoever waits for us.

@@ -9,6 +9,7 @@ from queuectl.actions.connect import Target, connect, locate, use_for_work, work
 from queuectl.actions.rescue import Rescuer
 from queuectl.actions.upkeep import Upkeep
 from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
+from queuectl.model.duty import Duty
 from queuectl.model.units import counted
 from queuectl.model.value import Value
 from queuectl.runtime.bell import make_bell
@@ -52,7 +53,7 @@ class Plan(Value):
 
     count: int
     slots: int
-    queues: tuple[str, ...] | None
+    duty: Duty
     until_idle: bool
     log_form: str
     log_to_file: bool
@@ -130,7 +131,7 @@ class Supervisor:
             new_id(),
             kind=workers.SUPERVISOR,
             supervisor_id=None,
-            queues=self._plan.queues,
+            duty=self._plan.duty,
             slots=self._plan.count * self._plan.slots,
             lease_s=settings.lock_lease_seconds,
         )
@@ -203,7 +204,7 @@ class Supervisor:
         options = WorkerOptions(
             worker_id=worker_id,
             supervisor_id=self._identity.id,
-            queues=self._plan.queues,
+            duty=self._plan.duty,
             slots=self._plan.slots,
             until_idle=self._plan.until_idle,
             log_form=self._plan.log_form,
@@ -303,7 +304,7 @@ def start_detached(target: Target, plan: Plan) -> "Mapping[str, object]":
     close_inherited_on_exec()
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-    argv = [sys.executable, "-P", "-c", SUPERVISOR_CODE, json.dumps(plan.as_dict())]
+    argv = [sys.executable, "-P", "-c", SUPERVISOR_CODE, json.dumps(plan.as_dict(), default=Value.as_dict)]
     pid = process.start_own(argv, clean_env(target), stdin=devnull, output=write_end, detached=True)
     os.close(write_end)
     os.close(devnull)
@@ -356,8 +357,7 @@ def _checkpoint(dialect: "SqliteDialect", path: str) -> None:
 def main() -> None:
     """Run a detached supervisor as `worker start -d` asked, in the last argument."""
     fields = json.loads(sys.argv[-1])
-    fields["queues"] = None if fields["queues"] is None else tuple(fields["queues"])
-    plan = Plan(**fields)
+    plan = Plan(**{**fields, "duty": Duty.of_map(fields["duty"])})
     target = locate(None, os.environ)
 
     def ready(started: list[Started]) -> None:

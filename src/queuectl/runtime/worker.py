@@ -12,6 +12,7 @@ from queuectl.actions.connect import Target, connect, locate, point_at, settings
 from queuectl.actions.settle import Holder, Step, settle_and_claim
 from queuectl.errors import BadInput, QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.attempt import Report
+from queuectl.model.duty import Duty
 from queuectl.model.lease import Lease
 from queuectl.model.states import State
 from queuectl.model.units import rough_duration_text
@@ -24,6 +25,7 @@ from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
 from queuectl.store import claims, workers
+from queuectl.store.gates import Taker
 from queuectl.system import process
 from queuectl.system.limits import (
     FILES_PER_RUN,
@@ -51,6 +53,7 @@ THAW_S = 2.0
 UNTIL_IDLE_POLL_S = 0.05
 TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
+CUT_SHORT_PAUSE_S = 0.01
 FAREWELLS = 2
 ANNOUNCE_AFTER_S = 0.2
 DRAIN_BYTE = b"d"
@@ -65,7 +68,7 @@ class WorkerOptions(Value):
 
     worker_id: str
     supervisor_id: str
-    queues: tuple[str, ...] | None
+    duty: Duty
     slots: int
     until_idle: bool
     log_form: str
@@ -89,9 +92,15 @@ class Worker:
         self._settings = self._load_settings()
         self._settings_at = self._compared_at = time.monotonic()
         self._identity = identity
-        self._holder = Holder(
-            worker_id=self._identity.id, host=self._identity.host, queues=options.queues, only=options.only
+        duty = options.duty
+        taker = Taker(
+            worker_id=self._identity.id,
+            queues=duty.queues,
+            supply=duty.supply,
+            group=options.supervisor_id,
+            turns=duty.turns,
         )
+        self._holder = Holder(taker=taker, host=self._identity.host, only=options.only)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._heartbeat = Heartbeat(
             target,
@@ -207,6 +216,7 @@ class Worker:
         self._next_look = now + (self._bell.poll_s if self._heartbeat.is_renewed else ORDERS_EVERY_S)
         if step.claimed:
             self._idle_looks = 0
+            self._take_turns(step)
         for claim in step.claimed:
             self._start(claim)
         self._collect()
@@ -215,8 +225,17 @@ class Worker:
         elif len(step.claimed) < free:
             self._plan_next_look(step, now)
 
+    def _take_turns(self, step: Step) -> None:
+        """Remember whose turn it was, where queues share this worker's time."""
+        taker = self._holder.taker
+        if taker.turns is not None:
+            turns = taker.turns.after([claim.job.queue for claim in step.claimed])
+            self._holder = self._holder.replace(taker=taker.replace(turns=turns))
+
     def _plan_next_look(self, step: Step, now: float) -> None:
         """Nothing more is ready: sleep until somebody rings, a job is due, or the net poll."""
+        if step.is_cut_short:
+            self._next_look = min(self._next_look, now + CUT_SHORT_PAUSE_S)
         if step.next_run_at is not None:
             self._next_look = min(self._next_look, now + max(0.001, (step.next_run_at - step.now) / 1000))
         if self._options.until_idle and not self._running and not step.claimed:
@@ -491,7 +510,7 @@ def register(target: Target, options: WorkerOptions) -> "tuple[Database, Identit
             options.worker_id,
             kind=workers.WORKER,
             supervisor_id=options.supervisor_id,
-            queues=options.queues,
+            duty=options.duty,
             slots=options.slots,
             lease_s=settings.lock_lease_seconds,
         )
@@ -503,8 +522,7 @@ def register(target: Target, options: WorkerOptions) -> "tuple[Database, Identit
 def main() -> None:
     """Run a worker as its supervisor asked, in the last argument."""
     fields = json.loads(sys.argv[-1])
-    fields["queues"] = None if fields["queues"] is None else tuple(fields["queues"])
-    options = WorkerOptions(**fields)
+    options = WorkerOptions(**{**fields, "duty": Duty.of_map(fields["duty"])})
     leave_signals_to_supervisor()
     close_inherited_on_exec()
     keep_freed_memory()

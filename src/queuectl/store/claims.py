@@ -4,7 +4,8 @@ from queuectl.model.job import Claim, Job
 from queuectl.model.states import State
 from queuectl.model.value import Value
 from queuectl.model.verdict import MAX_LOSSES
-from queuectl.store import queues
+from queuectl.model.weights import Turns
+from queuectl.store.gates import LANES_AT_ONCE, Admission, Taker
 from queuectl.store.jobs import CHUNK, COLUMNS, listed
 from queuectl.store.workers import Worker, get
 
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Row, SqlValue
+    from queuectl.store.lanes import Lane
 
 ALONE_FROM_LOSSES = MAX_LOSSES - 1
 ALONE_PATIENCE_MS = 30_000
 STUCK_WORDS = "cannot be ended"
-LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT
 
 # The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
 # history, future or paused jobs. Two plain statements, not UPDATE ... FROM (SELECT ...) RETURNING: on SQLite the one
@@ -38,36 +39,70 @@ _START_SQL = """
 """
 
 
-def claim(
-    tx: "Tx", worker_id: str, served: "Sequence[str] | None", wanted: int, *, is_idle: bool = True
-) -> list[Claim]:
-    """Take up to `wanted` ready jobs of the served queues: higher priority first, then first in, first out.
+class Taken(Value):
+    """What one claim brought."""
+
+    claims: tuple[Claim, ...] = ()
+    opens_at: int | None = None
+    """When a rate lets a job start that it forbids now."""
+    is_cut_short: bool = False
+    """Whether something may be left that was out of reach for a moment: look again soon."""
+    narrow: frozenset[str] = frozenset()
+    """The queues that let only so many run: whoever ends a job there makes room."""
+
+
+def claim(tx: "Tx", taker: Taker, wanted: int, *, is_idle: bool = True) -> Taken:
+    """Take up to `wanted` ready jobs that a worker may run: higher priority first, then first in, first out.
 
     The caller has checked in the same transaction that the worker's own row is live. `is_idle` says that the worker
     runs nothing else, and so may take a job that must run alone.
     """
-    lanes = queues.open_lanes(tx, served)
+    admission = Admission(tx, taker)
     taken: list[Job] = []
-    shares = {lanes[0]: wanted} if len(lanes) == 1 else _shares(tx, lanes, wanted)
-    while shares and len(taken) < wanted:
+    while len(taken) < wanted and (lanes := admission.open_lanes):
+        left = wanted - len(taken)
+        shares = {lanes[0].id: left} if len(lanes) == 1 else _shares(tx, lanes, left, _turns(taker, taken))
         heads = _heads_of(tx, shares)
         if any(map(_runs_alone, heads)):
-            heads = _beside(tx, worker_id, shares, heads, is_idle=is_idle and not taken)
-        taken += _start(tx, heads, worker_id)
-        if not heads or len(lanes) == 1 or _runs_alone(heads[0]):
+            heads = _beside(tx, taker.worker_id, shares, heads, is_idle=is_idle and not taken)
+        if not heads:
             break  # what others hold is theirs: they run it, or give it up with a wake
-        shares = _shares(tx, lanes, wanted - len(taken)) if len(taken) < wanted else {}
-    return [Claim(job=job) for job in sorted(taken, key=lambda job: (-job.priority, job.seq))]
+        admitted = admission.admit(heads)
+        taken += _start(tx, admitted, taker.worker_id)
+        if _runs_alone(heads[0]) or (len(lanes) == 1 and len(admitted) == len(heads)):
+            break
+    admission.finish()
+    return _taken(admission, taken)
 
 
-def claim_only(tx: "Tx", worker_id: str, seq: int) -> list[Claim]:
-    """Take one job by its number, if it is ready and its queue is open. The caller's row is live, and it is idle."""
+def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
+    """Take one job by its number, if it is ready and may run now. The caller's row is live, and it is idle."""
     row = tx.row(
         f"SELECT {COLUMNS} FROM jobs WHERE state = 'pending' AND seq = :seq {tx.dialect.skip_locked}", {"seq": seq}
     )
-    if row is None or not queues.open_lanes(tx, [Job.of_row(row).queue]):
-        return []
-    return [Claim(job=job) for job in _start(tx, [Job.of_row(row)], worker_id)]
+    if row is None:
+        return Taken()
+    job = Job.of_row(row)
+    admission = Admission(tx, Taker(worker_id=worker_id, queues=(job.queue,)))
+    admitted = admission.admit([job]) if job.lane_id in {lane.id for lane in admission.open_lanes} else []
+    taken = _start(tx, admitted, worker_id)
+    admission.finish()
+    return _taken(admission, taken)
+
+
+def _taken(admission: Admission, taken: "Sequence[Job]") -> Taken:
+    claims = tuple(Claim(job=job) for job in sorted(taken, key=lambda job: (-job.priority, job.seq)))
+    return Taken(
+        claims=claims,
+        opens_at=admission.opens_at,
+        is_cut_short=admission.is_cut_short,
+        narrow=admission.narrow,
+    )
+
+
+def _turns(taker: Taker, taken: "Sequence[Job]") -> Turns | None:
+    """Return whose turn it is among the queues a worker shares its time between; None where priority alone decides."""
+    return None if taker.turns is None else taker.turns.after([job.queue for job in taken])
 
 
 def runs_alone(claim: Claim) -> bool:
@@ -212,24 +247,31 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
     for start in range(0, len(heads), CHUNK):
         names, params = listed("seq", [job.seq for job in heads[start : start + CHUNK]])
         tx.changed(_START_SQL.format(seqs=names), {**params, "worker_id": worker_id, "now": tx.now})
+    for job in heads:
+        if job.units is not None:
+            tx.changed("UPDATE jobs SET units = :units WHERE seq = :seq", {"units": job.units, "seq": job.seq})
     changes = {"state": State.PROCESSING, "worker_id": worker_id, "started_at": tx.now, "updated_at": tx.now}
     return [job.replace(run=job.run + 1, **changes) for job in heads]
 
 
-def _shares(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> dict[int, int]:
+def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:
     """Return how many of the best `wanted` jobs stand in each lane; takes no locks, so it never keeps others out."""
-    if wanted < 1:
-        return {}
     heads: list[Row] = []
-    for start in range(0, len(lanes), LANES_AT_ONCE):
-        heads += _heads(tx, lanes[start : start + LANES_AT_ONCE], wanted)
+    ids = [lane.id for lane in lanes]
+    for start in range(0, len(ids), LANES_AT_ONCE):
+        heads += _heads(tx, ids[start : start + LANES_AT_ONCE], wanted)
+    heads.sort(key=lambda row: (-int(row[1] or 0), int(row[2] or 0)))
+    order = [int(row[0] or 0) for row in heads]
+    if turns is not None:
+        order = turns.order(order, {lane.id: lane.queue for lane in lanes})
     shares: dict[int, int] = {}
-    for lane, _, _ in sorted(heads, key=lambda row: (-int(row[1] or 0), int(row[2] or 0)))[:wanted]:
-        shares[int(lane or 0)] = shares.get(int(lane or 0), 0) + 1
+    for lane_id in order[:wanted]:
+        shares[lane_id] = shares.get(lane_id, 0) + 1
     return shares
 
 
 def _heads(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> "list[Row]":
+    """Return lane, priority and number of the next jobs of each lane, so many of each."""
     sql = " UNION ALL ".join(
         f"""
         SELECT * FROM (
@@ -239,4 +281,4 @@ def _heads(tx: "Tx", lanes: "Sequence[int]", wanted: int) -> "list[Row]":
         for number in range(len(lanes))
     )
     params = {f"lane_{number}": lane for number, lane in enumerate(lanes)}
-    return tx.rows(f"{sql} ORDER BY priority DESC, seq LIMIT :wanted", {**params, "wanted": wanted})
+    return tx.rows(sql, {**params, "wanted": wanted})

@@ -19,7 +19,7 @@ MAX_TRIES = 8
 class Tx:
     """One open transaction: its statements, and `now`, the one reading of the database's clock in it."""
 
-    __slots__ = ("dialect", "discarded", "is_telling", "is_waking", "is_watched", "now")
+    __slots__ = ("dialect", "discarded", "is_telling", "is_waking", "is_watched", "locked", "now")
 
     def __init__(self, dialect: "Dialect", now: int) -> None:
         self.dialect = dialect
@@ -28,6 +28,19 @@ class Tx:
         self.is_telling = False
         self.is_watched = True
         self.discarded: list[str] = []
+        self.locked: set[str] = set()
+
+    def lock(self, names: "Iterable[str]") -> set[str]:
+        """Keep others from locking these names until this transaction ends; return those of them it holds.
+
+        The first call of a transaction waits for whoever holds them. Later ones do not, so that two transactions never
+        wait for each other: what another holds is left out. What is counted under a lock is read after this.
+        """
+        wanted = set(names)
+        missing = sorted(wanted - self.locked)
+        if missing:
+            self.locked.update(self.dialect.lock_names(missing, wait=not self.locked))
+        return wanted & self.locked
 
     def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
         """Run a statement and return its rows."""

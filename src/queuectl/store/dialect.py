@@ -71,6 +71,13 @@ class Dialect(ABC):
         """Insert rows as fast as this database can."""
 
     @abstractmethod
+    def lock_names(self, names: "Sequence[str]", *, wait: bool) -> "Sequence[str]":
+        """Keep others from locking these names until this transaction ends; return those it got.
+
+        All who lock several name them in the same order. Without `wait`, a name another holds is left out.
+        """
+
+    @abstractmethod
     def reserve_seqs(self, count: int) -> "Sequence[int]":
         """Return the next job numbers in order; they are never given out again."""
 

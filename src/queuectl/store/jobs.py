@@ -9,7 +9,7 @@ from queuectl.model.value import Value, columns_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from queuectl.model.job import JobSpec
     from queuectl.store.database import Tx
@@ -22,7 +22,8 @@ NEWEST_WINDOW = 10_000
 
 _INSERTED = (
     "seq", "given_id", "state", "queue", "lane_id", "priority", "max_retries", "run_at", "created_at", "updated_at",
-    "timeout_ms", "backoff", "cwd", "env", "tags", "command", "argv", "split_output", "held_at",
+    "timeout_ms", "backoff", "cwd", "env", "tags", "command", "argv", "split_output", "held_at", "needs", "limits",
+    "parked_for", "deadline_ms", "deadline_at", "policy", "launch",
 )  # fmt: skip
 
 # Index by state: each part of the table is reached through the one partial index that holds it (migrations/0001).
@@ -81,10 +82,24 @@ class Filter(Value):
                 raise BadInput("an empty text is in every job", hint="leave it out")
 
 
-def insert(tx: "Tx", specs: "Sequence[JobSpec]", lanes: dict[str, int], max_retries: int) -> "Sequence[int]":
-    """Add jobs and return their numbers, in order. The caller has the lanes and checked the given ids."""
+class Terms(Value):
+    """What a queue gives its jobs where they say nothing themselves, and the lanes they stand in, by their needs."""
+
+    lanes: "dict[str, int]"
+    max_retries: int
+    priority: int = 0
+    timeout_ms: int | None = None
+
+
+def insert(
+    tx: "Tx", specs: "Sequence[JobSpec]", terms: "Mapping[str, Terms]", parked: "Mapping[int, str]"
+) -> "Sequence[int]":
+    """Add jobs and return their numbers, in order. The caller has the terms of their queues and checked the given ids.
+
+    `parked` names those, by their place, that wait for a limit from the start.
+    """
     seqs = tx.dialect.reserve_seqs(len(specs))
-    tx.insert_many("jobs", _INSERTED, _rows(specs, seqs, lanes, max_retries, tx.now))
+    tx.insert_many("jobs", _INSERTED, _rows(specs, seqs, terms, parked, tx.now))
     return seqs
 
 
@@ -303,7 +318,8 @@ def counts(tx: "Tx") -> dict[str, dict[State, int]]:
     names = {lane: str(queue) for lane, queue in tx.rows("SELECT id, queue FROM lanes")}
     found: dict[str, dict[State, int]] = {}
     for state, lane, count in tx.rows(_STATE_COUNTS):
-        found.setdefault(names[lane], {})[State(str(state))] = int(count or 0)
+        of_queue = found.setdefault(names[lane], {})
+        of_queue[State(str(state))] = of_queue.get(State(str(state)), 0) + int(count or 0)
     return found
 
 
@@ -377,6 +393,7 @@ def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
         rows = tx.rows(f"DELETE FROM jobs WHERE state <> 'processing' AND seq IN ({names}) RETURNING seq", params)
         if rows:
             names, params = listed("seq", [int(row[0] or 0) for row in rows])
+            tx.changed(f"DELETE FROM inputs WHERE job_seq IN ({names})", params)
             kept = tx.rows(
                 f"DELETE FROM attempts WHERE job_seq IN ({names}) RETURNING output_file, stderr_file", params
             )
@@ -392,22 +409,30 @@ def _seqs(tx: "Tx", wanted: Filter, order: str, limit: int) -> list[int]:
 
 
 def _rows(
-    specs: "Sequence[JobSpec]", seqs: "Sequence[int]", lanes: dict[str, int], max_retries: int, now: int
+    specs: "Sequence[JobSpec]",
+    seqs: "Sequence[int]",
+    terms: "Mapping[str, Terms]",
+    parked: "Mapping[int, str]",
+    now: int,
 ) -> "Iterable[Row]":
-    for seq, spec in zip(seqs, specs, strict=True):
+    for place, (seq, spec) in enumerate(zip(seqs, specs, strict=True)):
         run_at = spec.run_at if spec.delay_ms is None else now + spec.delay_ms
+        queue = terms[spec.queue]
+        needs = spec.needs_text
+        keys = spec.limit_keys
+        state = "pending" if run_at is None or run_at <= now else "scheduled"
         yield (
             seq,
             spec.given_id,
-            "blocked" if spec.hold else "pending" if run_at is None or run_at <= now else "scheduled",
+            "blocked" if spec.hold or place in parked else state,
             spec.queue,
-            lanes[spec.queue],
-            spec.priority,
-            max_retries if spec.max_retries is None else spec.max_retries,
+            queue.lanes[needs],
+            queue.priority if spec.priority is None else spec.priority,
+            queue.max_retries if spec.max_retries is None else spec.max_retries,
             run_at,
             now,
             now,
-            spec.timeout_ms,
+            queue.timeout_ms if spec.timeout_ms is None else spec.timeout_ms,
             dumps(spec.backoff) if spec.backoff else None,
             spec.cwd,
             dumps(spec.env) if spec.env else None,
@@ -416,7 +441,20 @@ def _rows(
             dumps(spec.argv) if spec.argv is not None else None,
             int(spec.split_output),
             now if spec.hold else None,
+            needs or None,
+            dumps(keys) if keys else None,
+            parked.get(place),
+            spec.deadline_ms,
+            None if spec.deadline_ms is None else max(now, run_at or 0) + spec.deadline_ms,
+            dumps(spec.policy) if spec.policy else None,
+            _launch_text(spec),
         )
+
+
+def _launch_text(spec: "JobSpec") -> str | None:
+    if spec.launch is None and spec.input is None:
+        return None
+    return dumps({**(spec.launch or {}), **({"has_input": True} if spec.input is not None else {})})
 
 
 def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":

@@ -9,6 +9,8 @@ from queuectl.store.jobs import COLUMNS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.model.job import Claim
     from queuectl.model.verdict import Verdict
     from queuectl.store.database import Tx
@@ -21,7 +23,7 @@ _SETTLE = """
     UPDATE jobs
        SET state = :state, attempts = attempts + :charged, losses = losses + :losses, run_at = :run_at,
            finished_at = :finished_at, exit_code = :exit_code, error = :error, worker_id = NULL, cancel_requested = 0,
-           updated_at = :now
+           units = NULL, updated_at = :now
      WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id
 """
 
@@ -38,13 +40,14 @@ _DUE = """
 _EFFECTS = {
     Move.DUE: "run_at = :now,",
     Move.DEFER: "run_at = :run_at,",
-    Move.CANCEL: "finished_at = :now, error = :error, held_at = NULL,",
-    Move.PARK: "",
-    Move.UNBLOCK: "run_at = :run_at, held_at = NULL,",
-    Move.STARVE: "finished_at = :now, error = :error, held_at = NULL,",
-    Move.EXPIRE: "finished_at = :now, error = :error, held_at = NULL,",
+    Move.CANCEL: "finished_at = :now, error = :error, held_at = NULL, parked_for = NULL,",
+    Move.PARK: "parked_for = :parked_for,",
+    Move.UNBLOCK: "run_at = :run_at, held_at = NULL, parked_for = NULL,",
+    Move.STARVE: "finished_at = :now, error = :error, held_at = NULL, parked_for = NULL,",
+    Move.EXPIRE: "finished_at = :now, error = :error, held_at = NULL, parked_for = NULL,",
     Move.HOLD: "held_at = :now,",
-    Move.REVIVE: "finished_at = NULL, error = NULL, exit_code = NULL, attempts = 0, losses = 0, run_at = :run_at,",
+    Move.REVIVE: "finished_at = NULL, error = NULL, exit_code = NULL, attempts = 0, losses = 0, run_at = :run_at,"
+    " deadline_at = :now + deadline_ms,",
 }
 
 
@@ -75,6 +78,7 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
         error=verdict.error,
         worker_id=None,
         cancel_requested=0,
+        units=None,
         updated_at=tx.now,
     )
 
@@ -95,8 +99,64 @@ def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
     )
 
 
+def park(tx: "Tx", job: Job, key: str, most: int = DUE_LIMIT) -> int:
+    """Take a ready job out of the line until a limit has room, with those in its lane that name the same limits."""
+    rows = tx.rows(
+        f"""
+        SELECT seq
+          FROM jobs
+         WHERE state = 'pending' AND limits IS NOT NULL AND lane_id = :lane_id AND limits = :limits
+         LIMIT :most {tx.dialect.skip_locked}
+        """,
+        {"lane_id": job.lane_id, "limits": job.limits, "most": most},
+    )
+    names, params = listed("seq", sorted({job.seq, *(int(row[0] or 0) for row in rows)}))
+    return tx.changed(
+        f"""
+        UPDATE jobs
+           SET state = 'blocked', {_EFFECTS[Move.PARK]} updated_at = :now
+         WHERE state = 'pending' AND seq IN ({names})
+        """,
+        {**params, "parked_for": key, "now": tx.now},
+    )
+
+
+def unpark(tx: "Tx", seqs: "Sequence[int]") -> int:
+    """Put parked jobs back in the line."""
+    names, params = listed("seq", seqs)
+    return tx.changed(
+        f"""
+        UPDATE jobs
+           SET state = 'pending', parked_for = NULL, updated_at = :now
+         WHERE state = 'blocked' AND parked_for IS NOT NULL AND seq IN ({names})
+        """,
+        {**params, "now": tx.now},
+    )
+
+
+def hold_parked(tx: "Tx", seq: int) -> Job | None:
+    """Let a person hold a job that waited for a limit: from now on it waits for that person alone."""
+    row = tx.row(
+        f"""
+        UPDATE jobs
+           SET held_at = :now, parked_for = NULL, updated_at = :now
+         WHERE state = 'blocked' AND parked_for IS NOT NULL AND seq = :seq
+        RETURNING {COLUMNS}
+        """,
+        {"seq": seq, "now": tx.now},
+    )
+    return None if row is None else Job.of_row(row)
+
+
 def move(
-    tx: "Tx", what: Move, seq: int, to: State, *, run_at: int | None = None, error: str | None = None
+    tx: "Tx",
+    what: Move,
+    seq: int,
+    to: State,
+    *,
+    run_at: int | None = None,
+    error: str | None = None,
+    parked_for: str | None = None,
 ) -> Job | None:
     """Move one job that no worker holds; None means it was not in a state this move may leave."""
     _check(what, to)
@@ -108,7 +168,7 @@ def move(
          WHERE state IN ({sources}) AND seq = :seq
         RETURNING {COLUMNS}
         """,
-        {"state": to.value, "seq": seq, "now": tx.now, "run_at": run_at, "error": error},
+        {"state": to.value, "seq": seq, "now": tx.now, "run_at": run_at, "error": error, "parked_for": parked_for},
     )
     return None if row is None else Job.of_row(row)
 

@@ -1,10 +1,12 @@
-"""Queues and their lanes. A queue exists from the first job or command that names it."""
+"""Queues and what holds for all of their jobs. A queue exists from the first job or command that names it."""
 
-from queuectl.model.value import Value
+from queuectl.model.rate import Rate
+from queuectl.model.value import Value, columns_of
+from queuectl.store.lanes import create_lane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from queuectl.store.database import Tx
 
@@ -15,58 +17,87 @@ class Queue(Value):
     name: str
     paused_at: int | None
     created_at: int
+    concurrency: int | None = None
+    """How many of its jobs may run at once, over all hosts."""
+    rate_count: int | None = None
+    rate_period_ms: int | None = None
+    next_start_at: int | None = None
+    """When the rate lets the next job start."""
+    timeout_ms: int | None = None
+    max_retries: int | None = None
+    priority: int | None = None
+
+    @property
+    def rate(self) -> Rate | None:
+        """How often its jobs may start."""
+        if self.rate_count is None or self.rate_period_ms is None:
+            return None
+        return Rate(count=self.rate_count, period_ms=self.rate_period_ms)
 
 
-def lane_of(tx: "Tx", queue: str) -> int:
-    """Return the lane of a queue, made on first use."""
-    sql = "SELECT id FROM lanes WHERE queue = :queue"
-    row = tx.row(sql, {"queue": queue})
+COLUMNS = columns_of(Queue)
+SETTABLE = ("concurrency", "rate_count", "rate_period_ms", "timeout_ms", "max_retries", "priority")
+
+
+def lane_of(tx: "Tx", queue: str, needs: str = "") -> int:
+    """Return the lane of a queue and a need, made on first use, with its queue."""
+    sql = "SELECT id FROM lanes WHERE queue = :queue AND needs = :needs"
+    row = tx.row(sql, {"queue": queue, "needs": needs})
     if row is None:
         create(tx, queue)
-        row = tx.row(sql, {"queue": queue})
+        if needs:
+            create_lane(tx, queue, needs)
+        row = tx.row(sql, {"queue": queue, "needs": needs})
     assert row is not None
     return int(row[0] or 0)
 
 
 def create(tx: "Tx", name: str) -> None:
-    """Make a queue and its lane, unless they are there."""
+    """Make a queue and its plain lane, unless they are there."""
     tx.changed(
         "INSERT INTO queues (name, created_at) VALUES (:name, :now) ON CONFLICT (name) DO NOTHING",
         {"name": name, "now": tx.now},
     )
-    tx.changed("INSERT INTO lanes (queue) VALUES (:name) ON CONFLICT (queue) DO NOTHING", {"name": name})
+    create_lane(tx, name, "")
 
 
 def create_as_it_was(tx: "Tx", queue: Queue) -> bool:
     """Make a queue of another store and its lane; False means one of this name is here already, and stays as it is."""
+    values = ", ".join(f":{name}" for name in Queue.FIELDS)
     made = tx.changed(
-        """
-        INSERT INTO queues (name, paused_at, created_at)
-        VALUES (:name, :paused_at, :created_at)
-        ON CONFLICT (name) DO NOTHING
-        """,
-        {"name": queue.name, "paused_at": queue.paused_at, "created_at": queue.created_at},
+        f"INSERT INTO queues ({COLUMNS}) VALUES ({values}) ON CONFLICT (name) DO NOTHING",
+        queue.as_dict(),  # type: ignore[arg-type]
     )
     create(tx, queue.name)
     return bool(made)
 
 
-def open_lanes(tx: "Tx", queues: "Sequence[str] | None") -> list[int]:
-    """Return the lanes that are not paused, of these queues or (None) of all."""
-    rows = tx.rows("SELECT l.id, l.queue FROM lanes l JOIN queues q ON q.name = l.queue WHERE q.paused_at IS NULL")
-    return [int(lane or 0) for lane, queue in rows if queues is None or queue in queues]
-
-
 def all_queues(tx: "Tx") -> list[Queue]:
     """Return every queue, by name."""
-    rows = tx.rows("SELECT name, paused_at, created_at FROM queues")
+    rows = tx.rows(f"SELECT {COLUMNS} FROM queues")
     return sorted(map(Queue.of_row, rows), key=lambda queue: queue.name)
 
 
 def get(tx: "Tx", name: str) -> Queue | None:
     """Return a queue."""
-    row = tx.row("SELECT name, paused_at, created_at FROM queues WHERE name = :name", {"name": name})
+    row = tx.row(f"SELECT {COLUMNS} FROM queues WHERE name = :name", {"name": name})
     return None if row is None else Queue.of_row(row)
+
+
+def change(tx: "Tx", name: str, values: "Mapping[str, int | None]") -> bool:
+    """Write some of SETTABLE; None takes a value back. False means that all was so already."""
+    before = get(tx, name)
+    columns = ", ".join(f"{column} = :{column}" for column in SETTABLE if column in values)
+    if before is None or not columns or before == before.replace(**values):
+        return False
+    # A rate that was changed holds from now on: what the old one forbade is over.
+    forget = ", next_start_at = NULL" if "rate_count" in values else ""
+    return bool(tx.changed(f"UPDATE queues SET {columns}{forget} WHERE name = :name", {**values, "name": name}))
+
+
+def set_next_start(tx: "Tx", name: str, next_start_at: int) -> None:
+    """Say when the rate of a queue lets the next job start. The caller has locked the queue."""
+    tx.changed("UPDATE queues SET next_start_at = :at WHERE name = :name", {"at": next_start_at, "name": name})
 
 
 def set_paused(tx: "Tx", name: str, paused_at: int | None) -> bool:

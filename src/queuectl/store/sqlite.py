@@ -109,6 +109,10 @@ class SqliteDialect(Dialect):
         marks = ", ".join("?" * len(columns))
         self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
+    def lock_names(self, names: "Sequence[str]", *, wait: bool) -> "Sequence[str]":
+        """See Dialect: only one transaction at a time writes."""
+        return names
+
     def reserve_seqs(self, count: int) -> range:
         """Return the numbers after the highest ever used; the write lock keeps others from taking them."""
         first = self._given_out("jobs") + 1

@@ -2,6 +2,7 @@
 
 import json
 
+from queuectl.model.needs import Supply
 from queuectl.model.value import Value, columns_of
 
 TYPE_CHECKING = False
@@ -41,11 +42,27 @@ class Worker(Value):
     ended_at: int | None
     lease_ms: int
     restart: int = 0
+    labels: str | None = None
+    resources: str | None = None
+    weights: str | None = None
 
     @property
     def queue_list(self) -> list[str] | None:
         """The queues it serves; None means all."""
         return None if self.queues is None else json.loads(self.queues)
+
+    @property
+    def weight_map(self) -> dict[str, int]:
+        """The queues that share its time by weight; empty where priority alone decides."""
+        return json.loads(self.weights) if self.weights else {}
+
+    @property
+    def supply(self) -> Supply:
+        """What it has that jobs may need."""
+        return Supply(
+            labels=tuple(json.loads(self.labels)) if self.labels else (),
+            resources=json.loads(self.resources) if self.resources else {},
+        )
 
 
 COLUMNS = columns_of(Worker)

@@ -1,0 +1,252 @@
+"""Gates: what a worker may take now. One mechanism for all of them; taking is in claims.py.
+
+A lane is shut while its queue is paused or full, while the rate of its queue forbids a start, and to a worker that
+lacks what its jobs need; nobody looks at the jobs of a lane that is shut. What keeps one job alone, a named limit that
+is full or a deadline that is over, is found when it is the next of its lane: it is parked or buried, and so leaves the
+line.
+
+Whatever is limited is locked first, in a statement of its own, then counted, then taken. Counted in the same statement,
+8 claimers overran a limit of 3 in most of their claims. What nobody limits takes no lock.
+"""
+
+import json
+
+from queuectl.model.job import dumps
+from queuectl.model.needs import Supply, fits, take, without
+from queuectl.model.states import Move, State
+from queuectl.model.value import Value
+from queuectl.model.weights import Turns
+from queuectl.store import limits, moves, queues
+from queuectl.store.lanes import Lane, all_lanes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuectl.model.job import Job
+    from queuectl.model.needs import Units
+    from queuectl.store.database import Tx
+
+DEADLINE_WORDS = "its deadline passed before it could run"
+ASIDE_AT_ONCE = 1000
+LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT, and 2000 columns
+
+
+class Taker(Value):
+    """The worker that claims: which queues it serves (None: all), what it has, and with whom it shares that."""
+
+    worker_id: str
+    queues: tuple[str, ...] | None = None
+    supply: Supply = Supply()
+    group: str = ""
+    """The supervisor whose workers share the resources; empty means it has them for itself."""
+    turns: Turns | None = None
+    """Whose turn it is among queues that share its time by weight; None means that priority alone decides."""
+
+    def serves(self, lane: Lane) -> bool:
+        """Whether it could ever take jobs of a lane."""
+        if self.queues is not None and lane.queue not in self.queues:
+            return False
+        return not lane.needs or self.supply.could_take(lane.asks)
+
+
+class Admission:
+    """What one claim may take: asked for the open lanes, then told of the next jobs of them, round by round."""
+
+    def __init__(self, tx: "Tx", taker: Taker) -> None:
+        self._tx = tx
+        self._taker = taker
+        self.opens_at: int | None = None
+        """When a rate lets a job start that it forbids now."""
+        self.is_cut_short = False
+        """Whether something may be left that was out of reach for a moment: look again soon."""
+        self.narrow: frozenset[str] = frozenset()
+        """The queues that let only so many run: whoever ends a job there makes room."""
+        self._queue_of: dict[int, str] = {}
+        self._lanes = self._served_lanes()
+        self._rooms: dict[str, int] = {}
+        self._starts: dict[str, int] = {}
+        self._free: Units = {}
+        self._aside = 0
+        self._is_plain = not any(lane.is_special for lane in self._lanes.values())
+        if not self._is_plain:
+            self._shut_full_lanes()
+
+    @property
+    def open_lanes(self) -> list[Lane]:
+        """The lanes it may take from, as far as is known by now."""
+        return list(self._lanes.values())
+
+    def admit(self, heads: "Sequence[Job]") -> "Sequence[Job]":
+        """Return those of the next jobs that may start, each with the units it gets; the others are put aside.
+
+        Call it with jobs this transaction has taken, in the order in which they should run.
+        """
+        if self._is_plain and all(job.limits is None and job.deadline_at is None for job in heads):
+            return heads
+        keys = {key for job in heads for key in job.limit_list}
+        ours = self._tx.lock(keys) if keys else set()
+        rooms = limits.rooms(self._tx, keys) if keys else {}
+        admitted: list[Job] = []
+        for job in heads:
+            if job.lane_id not in self._lanes:
+                continue
+            if job.deadline_at is not None and job.deadline_at <= self._tx.now:
+                self._bury(job)
+            elif not ours.issuperset(job.limit_list):
+                self._shut(job.lane_id)
+                self.is_cut_short = True
+            elif full := [key for key in job.limit_list if rooms[key] < 1]:
+                self._park(job, full[0])
+            elif started := self._started(job):
+                admitted.append(started)
+                rooms |= {key: rooms[key] - 1 for key in job.limit_list}
+        return admitted
+
+    def finish(self) -> None:
+        """Write when the rates let the next jobs start."""
+        for queue, next_start_at in self._starts.items():
+            queues.set_next_start(self._tx, queue, next_start_at)
+
+    def _served_lanes(self) -> dict[int, Lane]:
+        lanes = all_lanes(self._tx)
+        self._queue_of = {lane.id: lane.queue for lane in lanes}
+        self.narrow = frozenset(lane.queue for lane in lanes if lane.concurrency is not None)
+        return {lane.id: lane for lane in lanes if lane.paused_at is None and self._taker.serves(lane)}
+
+    def _shut_full_lanes(self) -> None:
+        """Shut what is full; what seems to have room is locked, and looked at again when nobody else can take it."""
+        self._shut_empty_lanes()
+        self._measure()
+        locks = {lane.id: self._locks_of(lane) for lane in self.open_lanes}
+        wanted = {name for names in locks.values() for name in names}
+        if not wanted:
+            return
+        ours = self._tx.lock(wanted)
+        self.is_cut_short = len(ours) < len(wanted)
+        fresh = self._served_lanes()
+        self._lanes = {
+            lane_id: fresh[lane_id] for lane_id in self._lanes if lane_id in fresh and ours.issuperset(locks[lane_id])
+        }
+        self._measure()
+
+    def _shut_empty_lanes(self) -> None:
+        """Shut those special lanes that hold nothing to take: they are worth no lock."""
+        special = [lane.id for lane in self.open_lanes if lane.is_special]
+        for lane_id in set(special) - ready_lanes(self._tx, special):
+            self._shut(lane_id)
+
+    def _locks_of(self, lane: Lane) -> list[str]:
+        names = [f"queue:{lane.queue}"] if lane.is_limited else []
+        return [*names, f"group:{self._taker.group or self._taker.worker_id}"] if lane.asks.use else names
+
+    def _measure(self) -> None:
+        """Count what runs, and shut the lanes for which nothing is left."""
+        lanes = self.open_lanes
+        if any(lane.is_limited for lane in lanes):
+            running = self._running()
+            self._rooms = {lane.queue: self._room(lane, running) for lane in lanes if lane.is_limited}
+        if any(lane.asks.use for lane in lanes):
+            self._free = self._taker.supply.left(units_taken(self._tx, self._taker))
+        for lane in lanes:
+            if self._rooms.get(lane.queue, 1) < 1 or not fits(lane.asks.use, self._free):
+                self._shut(lane.id)
+
+    def _running(self) -> dict[str, int]:
+        """Return how many jobs of each queue run, on every host."""
+        counts: dict[str, int] = {}
+        for lane_id, number in self._tx.rows(
+            "SELECT lane_id, count(*) FROM jobs WHERE state = 'processing' GROUP BY lane_id"
+        ):
+            queue = self._queue_of.get(int(lane_id or 0), "")
+            counts[queue] = counts.get(queue, 0) + int(number or 0)
+        return counts
+
+    def _room(self, lane: Lane, running: dict[str, int]) -> int:
+        """Return how many more jobs the queue of a lane lets start; never more than one where it has a rate."""
+        room = limits.UNLIMITED if lane.concurrency is None else lane.concurrency - running.get(lane.queue, 0)
+        if lane.rate is None:
+            return room
+        if lane.next_start_at is not None and lane.next_start_at > self._tx.now:
+            self.opens_at = min(lane.next_start_at, self.opens_at or lane.next_start_at)
+            return 0
+        return min(room, 1)
+
+    def _started(self, job: "Job") -> "Job | None":
+        """Return a job as it may start, with its units, and count it; None means nothing is left for it."""
+        lane = self._lanes[job.lane_id]
+        use = lane.asks.use
+        if self._rooms.get(lane.queue, 1) < 1 or not fits(use, self._free):
+            self._shut(lane.id)
+            return None
+        if lane.queue in self._rooms:
+            self._rooms[lane.queue] -= 1
+            if not self._rooms[lane.queue]:
+                self._lanes = {key: other for key, other in self._lanes.items() if other.queue != lane.queue}
+        if lane.rate is not None:
+            self._starts[lane.queue] = self._tx.now + lane.rate.interval_ms
+            self.opens_at = min(self._starts[lane.queue], self.opens_at or self._starts[lane.queue])
+        if not use:
+            return job
+        units = take(use, self._free)
+        self._free = without(self._free, units)
+        return job.replace(units=dumps(units))
+
+    def _park(self, job: "Job", key: str) -> None:
+        """Take a job, and its like, out of the line; what else they name may let others go meanwhile."""
+        self._aside += moves.park(self._tx, job, key)
+        limits.release(self._tx, (other for other in job.limit_list if other != key))
+        if self._aside >= ASIDE_AT_ONCE:
+            self.is_cut_short = True
+            self._lanes.clear()
+
+    def _bury(self, job: "Job") -> None:
+        expire(self._tx, job)
+        self._aside += 1
+
+    def _shut(self, lane_id: int) -> None:
+        self._lanes.pop(lane_id, None)
+
+
+def expire(tx: "Tx", job: "Job") -> "Job | None":
+    """Bury a job that waits and whose deadline has passed; None means it does not wait any more."""
+    buried = moves.move(tx, Move.EXPIRE, job.seq, State.DEAD, error=DEADLINE_WORDS)
+    limits.left_line(tx, job)
+    tx.tell()
+    return buried
+
+
+def ready_lanes(tx: "Tx", lane_ids: "Sequence[int]") -> set[int]:
+    """Return those of some lanes that hold a ready job; one probe each."""
+    found: set[int] = set()
+    for start in range(0, len(lane_ids), LANES_AT_ONCE):
+        chunk = lane_ids[start : start + LANES_AT_ONCE]
+        probes = ", ".join(
+            f"EXISTS (SELECT 1 FROM jobs WHERE state = 'pending' AND lane_id = :lane_{number})"
+            for number in range(len(chunk))
+        )
+        row = tx.row(f"SELECT {probes}", {f"lane_{number}": lane_id for number, lane_id in enumerate(chunk)})
+        found.update(lane_id for lane_id, is_ready in zip(chunk, row or (), strict=True) if is_ready)
+    return found
+
+
+def units_taken(tx: "Tx", taker: Taker) -> "list[Units]":
+    """Return what running jobs have of the resources a worker shares with others.
+
+    Those are the workers of its supervisor; and, on its host, those whose supervisor is dead, until they have ended:
+    what they were given is given again by whoever was started in its place.
+    """
+    rows = tx.rows(
+        """
+        SELECT j.units
+          FROM jobs j
+          LEFT JOIN workers w ON w.id = j.worker_id
+          LEFT JOIN workers s ON s.id = w.supervisor_id
+         WHERE j.state = 'processing' AND j.units IS NOT NULL
+           AND (j.worker_id = :worker_id OR w.supervisor_id = :group
+                OR (w.supervisor_id <> '' AND (s.id IS NULL OR s.state <> 'live')
+                    AND w.boot_id = (SELECT o.boot_id FROM workers o WHERE o.id = :worker_id)))
+        """,
+        {"worker_id": taker.worker_id, "group": taker.group or taker.worker_id},
+    )
+    return [json.loads(str(row[0])) for row in rows]

@@ -1,0 +1,74 @@
+"""Lanes: what a claim probes. A lane is a queue and what its jobs need of a worker; they are few, made on first use."""
+
+from queuectl.model.needs import Needs, read_needs
+from queuectl.model.rate import Rate
+from queuectl.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from queuectl.store.database import Tx
+
+_LANES = """
+    SELECT l.id, l.queue, l.needs, q.paused_at, q.concurrency, q.rate_count, q.rate_period_ms, q.next_start_at
+      FROM lanes l
+      JOIN queues q ON q.name = l.queue
+"""
+_known_needs: dict[str, Needs] = {"": Needs()}
+
+
+class Lane(Value):
+    """A lane, with what holds for its queue."""
+
+    id: int
+    queue: str
+    needs: str
+    paused_at: int | None
+    concurrency: int | None
+    rate_count: int | None
+    rate_period_ms: int | None
+    next_start_at: int | None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether its queue lets only so many run, or start."""
+        return self.concurrency is not None or self.rate_count is not None
+
+    @property
+    def rate(self) -> Rate | None:
+        """How often jobs of its queue may start."""
+        if self.rate_count is None or self.rate_period_ms is None:
+            return None
+        return Rate(count=self.rate_count, period_ms=self.rate_period_ms)
+
+    @property
+    def is_special(self) -> bool:
+        """Whether more than being served decides about it."""
+        return self.is_limited or (bool(self.needs) and bool(self.asks.use))
+
+    @property
+    def asks(self) -> Needs:
+        """What its jobs need of a worker; read once for each spelling."""
+        needs = _known_needs.get(self.needs)
+        if needs is None:
+            needs = _known_needs[self.needs] = read_needs(self.needs)
+        return needs
+
+
+def all_lanes(tx: "Tx") -> list[Lane]:
+    """Return every lane."""
+    return [Lane.of_row(row) for row in tx.rows(_LANES)]
+
+
+def lanes_of(tx: "Tx", queues: "Collection[str]") -> list[Lane]:
+    """Return the lanes of some queues."""
+    return [lane for lane in all_lanes(tx) if lane.queue in queues]
+
+
+def create_lane(tx: "Tx", queue: str, needs: str) -> None:
+    """Make a lane of a queue that exists, unless it is there."""
+    tx.changed(
+        "INSERT INTO lanes (queue, needs) VALUES (:queue, :needs) ON CONFLICT (queue, needs) DO NOTHING",
+        {"queue": queue, "needs": needs},
+    )

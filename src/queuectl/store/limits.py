@@ -1,0 +1,191 @@
+"""Limits: how many jobs that name the same one may run at once, and who waits for it.
+
+Who holds a limit is counted from the running jobs, never from a number kept beside them, so nothing leaks when a worker
+dies. A job whose limit is full is parked; the settle that frees the limit puts the next ones back in the line.
+"""
+
+from queuectl.model.limits import LIMIT, MUTEX
+from queuectl.model.states import State
+from queuectl.model.value import Value, columns_of
+from queuectl.store import moves
+from queuectl.store.jobs import listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from queuectl.model.job import Job
+    from queuectl.store.database import Tx
+
+UNLIMITED = 1 << 31
+RELEASED_AT_ONCE = 200
+KEYS_AT_ONCE = 200
+
+
+class Limit(Value):
+    """A limit somebody made; the fields are its columns."""
+
+    name: str
+    slots: int
+    created_at: int
+
+
+COLUMNS = columns_of(Limit)
+
+
+def all_limits(tx: "Tx") -> list[Limit]:
+    """Return every limit somebody made, by name."""
+    return sorted((Limit.of_row(row) for row in tx.rows(f"SELECT {COLUMNS} FROM limits")), key=lambda one: one.name)
+
+
+def get(tx: "Tx", name: str) -> Limit | None:
+    """Return a limit."""
+    row = tx.row(f"SELECT {COLUMNS} FROM limits WHERE name = :name", {"name": name})
+    return None if row is None else Limit.of_row(row)
+
+
+def put(tx: "Tx", name: str, slots: int) -> None:
+    """Make a limit, or give it another number."""
+    tx.changed(
+        """
+        INSERT INTO limits (name, slots, created_at)
+        VALUES (:name, :slots, :now)
+        ON CONFLICT (name) DO UPDATE SET slots = :slots
+        """,
+        {"name": name, "slots": slots, "now": tx.now},
+    )
+
+
+def drop(tx: "Tx", name: str) -> bool:
+    """Remove a limit; False means there was none."""
+    return bool(tx.changed("DELETE FROM limits WHERE name = :name", {"name": name}))
+
+
+def slots_of(tx: "Tx", keys: "Collection[str]") -> dict[str, int]:
+    """Return how many may run at once, by key; a limit nobody made holds nothing back."""
+    slots = {key: 1 if key.startswith(MUTEX) else UNLIMITED for key in keys}
+    named = [key.removeprefix(LIMIT) for key in keys if key.startswith(LIMIT)]
+    if named:
+        names, params = listed("name", named)
+        rows = tx.rows(f"SELECT name, slots FROM limits WHERE name IN ({names})", params)
+        slots |= {LIMIT + str(name): int(number or 0) for name, number in rows}
+    return slots
+
+
+def held(tx: "Tx") -> dict[str, int]:
+    """Return how many running jobs hold each limit."""
+    import json
+
+    counts: dict[str, int] = {}
+    rows = tx.rows(
+        "SELECT limits, count(*) FROM jobs WHERE state = 'processing' AND limits IS NOT NULL GROUP BY limits"
+    )
+    for limits, number in rows:
+        for key in json.loads(str(limits)):
+            counts[key] = counts.get(key, 0) + int(number or 0)
+    return counts
+
+
+def rooms(tx: "Tx", keys: "Collection[str]") -> dict[str, int]:
+    """Return how many more jobs each limit lets run. The caller has locked the keys in a statement before."""
+    running = held(tx)
+    return {key: slots - running.get(key, 0) for key, slots in slots_of(tx, keys).items()}
+
+
+def ahead(tx: "Tx", lane_id: int, limits: str, priority: int, most: int) -> int:
+    """Return how many ready jobs of a lane with exactly these limits go before one of a priority, up to `most`."""
+    rows = tx.rows(
+        """
+        SELECT seq
+          FROM jobs
+         WHERE state = 'pending' AND limits IS NOT NULL AND lane_id = :lane_id AND limits = :limits
+           AND priority >= :priority
+         LIMIT :most
+        """,
+        {"lane_id": lane_id, "limits": limits, "priority": priority, "most": most},
+    )
+    return len(rows)
+
+
+def release(tx: "Tx", keys: "Iterable[str]") -> int:
+    """Put the next jobs that wait for these limits back in the line, as many of each lane as there is room.
+
+    Of each lane, because some lanes may be paused or needed by nobody: a job there must not keep others waiting. Those
+    too many are parked again by the claim that finds the limit full.
+    """
+    wanted = sorted(set(keys))
+    moved = 0
+    for key, room in rooms(tx, wanted).items():
+        for lane_id in _lanes_parked_for(tx, key) if room > 0 else ():
+            moved += _release_of_lane(tx, key, lane_id, min(room, RELEASED_AT_ONCE))
+    if moved:
+        tx.wake()
+    return moved
+
+
+def left_line(tx: "Tx", job: "Job") -> None:
+    """Let others go in the place of a job, given as it was, that has left the line without running."""
+    if job.limits is not None and job.state is State.PENDING:
+        release(tx, job.limit_list)
+
+
+def parked_keys(tx: "Tx", after: str = "", most: int = KEYS_AT_ONCE) -> list[str]:
+    """Return the keys that jobs are parked for, in order from one on; each is one probe of jobs_parked."""
+    keys: list[str] = []
+    while len(keys) < most:
+        row = tx.row(
+            "SELECT min(parked_for) FROM jobs"
+            " WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for > :after",
+            {"after": after},
+        )
+        if row is None or row[0] is None:
+            return keys
+        after = str(row[0])
+        keys.append(after)
+    return keys
+
+
+def has_users(tx: "Tx", key: str) -> bool:
+    """Whether a job that is not over names a limit."""
+    held_back = "state IN ('pending', 'scheduled', 'blocked', 'failed', 'processing')"
+    row = tx.row(
+        f"SELECT 1 FROM jobs WHERE {held_back} AND limits IS NOT NULL AND replace(limits, :word, '') <> limits LIMIT 1",
+        {"word": f'"{key}"'},
+    )
+    return row is not None
+
+
+def _lanes_parked_for(tx: "Tx", key: str) -> list[int]:
+    """Return the lanes that hold jobs parked for a limit: one probe each, however many jobs there are."""
+    lanes: list[int] = []
+    while True:
+        row = tx.row(
+            """
+            SELECT min(lane_id)
+              FROM jobs
+             WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id > :after
+            """,
+            {"key": key, "after": lanes[-1] if lanes else 0},
+        )
+        if row is None or row[0] is None:
+            return lanes
+        lanes.append(int(row[0]))
+
+
+def _release_of_lane(tx: "Tx", key: str, lane_id: int, room: int) -> int:
+    rows = tx.rows(
+        f"""
+        SELECT seq, limits, priority
+          FROM jobs
+         WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id = :lane_id
+         ORDER BY priority DESC, seq
+         LIMIT :room {tx.dialect.skip_locked}
+        """,
+        {"key": key, "lane_id": lane_id, "room": room},
+    )
+    if not rows:
+        return 0
+    _, limits, priority = rows[0]
+    room -= ahead(tx, lane_id, str(limits), int(priority or 0), room)
+    seqs = [int(row[0] or 0) for row in rows[: max(0, room)]]
+    return moves.unpark(tx, seqs) if seqs else 0
