@@ -144,8 +144,47 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--cwd": (["--cwd", "/usr/../usr", "true"], {"cwd": "/usr"}),
     "--env": (["--env", "A=b=c", "--env", "E=", "true"], {"env": {"A": "b=c", "E": ""}}),
     "--tag": (["--tag", "one", "--tag", "two", "true"], {"tags": ["one", "two"]}),
+    "--needs": (["--needs", "linux,gpu", "true"], {"needs": ["gpu", "linux"]}),
+    "--use": (["--use", "gpu=1,mem=4G", "true"], {"use": {"gpu": 1, "mem": 4 << 30}}),
+    "--mutex": (["--mutex", "db", "--mutex", "disk,net", "true"], {"mutex": ["db", "disk", "net"]}),
+    "--deadline": (["--deadline", "2h", "true"], {"deadline": 7200.0}),
+    "--retry-on": (
+        ["--retry-on", "75,111,timeout,signal", "true"],
+        {"policy": {"retry_on": ["75", "111", "timeout", "signal"]}},
+    ),
+    "--no-retry-on": (["--no-retry-on", "2,126-127", "true"], {"policy": {"no_retry_on": ["2", "126", "127"]}}),
+    "--success-codes": (["--success-codes", "3,0", "true"], {"policy": {"success_codes": [0, 3]}}),
+    "--snooze-code": (
+        ["--snooze-code", "99:5m", "--snooze-code", "98:1s", "true"],
+        {"policy": {"snooze_codes": {"99": 300.0, "98": 1.0}}},
+    ),
+    "--memory": (["--memory", "512M", "true"], {"launch": {"memory": 512 << 20}}),
+    "--cpu-seconds": (["--cpu-seconds", "60", "true"], {"launch": {"cpu_seconds": 60}}),
+    "--nofile": (["--nofile", "100", "true"], {"launch": {"nofile": 100}}),
+    "--file-size": (["--file-size", "1M", "true"], {"launch": {"file_size": 1 << 20}}),
+    "--nice": (["--nice", "5", "true"], {"launch": {"nice": 5}}),
+    "--umask": (["--umask", "27", "true"], {"launch": {"umask": "027"}}),
+    "--shell": (["--shell", "/bin/bash", "true"], {"launch": {"shell": "/bin/bash"}}),
+    "--stdin": (["--stdin", "/etc/../etc/hosts", "cat"], {"launch": {"stdin": "/etc/hosts"}}),
+    "--secret": (["--secret", "KEY", "--secret", "OTHER", "true"], {"launch": {"secrets": ["KEY", "OTHER"]}}),
 }
-TESTED_ELSEWHERE = {"--from", "--db", "--json", "--help"}
+TESTED_ELSEWHERE = {"--from", "--db", "--json", "--help", "--limit", "--env-file"}
+
+
+def test_a_limit_somebody_made_ends_up_in_the_job(local: Cli) -> None:
+    local.ok("limit", "set", "api", "4")
+
+    assert local.job(local.enqueue("--limit", "api", "true"))["limits"] == ["api"]
+
+
+def test_a_limit_nobody_made_is_refused_with_the_one_that_was_meant(local: Cli) -> None:
+    local.ok("limit", "set", "api", "4")
+
+    done = local.run("enqueue", "--limit", "apii", "true")
+
+    assert done.returncode == 2
+    assert "no limit 'apii'" in done.stderr and "'api'" in done.stderr and "limit set apii 4" in done.stderr
+    assert local.json("list") == []
 
 
 @pytest.mark.parametrize("flag", FLAGS)
