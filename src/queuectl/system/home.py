@@ -62,6 +62,11 @@ class Home(Value):
         return os.path.join(self.root, "backups")
 
     @property
+    def secrets(self) -> str:
+        """Values that commands get by name, a file each; the user makes it."""
+        return os.path.join(self.root, "secrets")
+
+    @property
     def worker_log(self) -> str:
         """What detached workers have to say."""
         return os.path.join(self.root, "queuectl.log")
