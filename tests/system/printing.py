@@ -5,10 +5,12 @@ import fcntl
 import os
 import re
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from queuectl.system.masking import Mask
 from queuectl.system.output import Kept, Output
 
 KIB = 1 << 10
@@ -20,9 +22,12 @@ NOTICE = re.compile(rb"\n\[queuectl: (\d+) bytes left out here\]\n")
 class Command:
     """Stands for a command: the end of the pipe it would have, and the output that listens."""
 
-    def __init__(self, path: Path, *, tail_bytes: int = TAIL, max_bytes: int = LIMIT) -> None:
+    def __init__(
+        self, path: Path, *, tail_bytes: int = TAIL, max_bytes: int = LIMIT, secrets: Sequence[bytes] = ()
+    ) -> None:
         self.path = path
-        self.output = Output(str(path), tail_bytes=tail_bytes, max_bytes=max_bytes)
+        mask = Mask(secrets) if secrets else None
+        self.output = Output(str(path), tail_bytes=tail_bytes, max_bytes=max_bytes, mask=mask)
         self._fd = os.dup(self.output.write_fd)
         self.output.started()
         os.set_blocking(self._fd, False)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queuectl.system.output import Kept, salvage, size_so_far
+from queuectl.system.output import NOT_WRITTEN, Kept, salvage, size_so_far
 from queuectl.system.output import parts_of as parts_of_file
 from tests.program import wait_for
 from tests.system.printing import LIMIT, NOTICE, TAIL, Command, fail_on_files, numbered, pending
@@ -332,3 +332,161 @@ def test_a_join_that_fails_leaves_the_head_as_it_was(command: Command, monkeypat
 
     assert command.path.read_bytes() == data[: LIMIT // 2]
     assert data.endswith(kept.tail.partition(b"\n")[2])
+
+
+SECRET = b"hunter2-correct-horse"
+
+
+class TestMask:
+    """Output in which values are hidden: whatever is kept of it, wherever, holds none of them."""
+
+    @pytest.fixture
+    def command(self, tmp_path: Path) -> Command:
+        """A command with a secret."""
+        return Command(tmp_path / "logs" / "1.1.log", secrets=[SECRET])
+
+    def test_short_output_is_masked_in_memory(self, command: Command) -> None:
+        command.prints(b"a " + SECRET + b" b\n")
+
+        kept = command.ends()
+
+        assert kept == Kept(total_bytes=8, file=None, tail=b"a *** b\n")
+
+    @pytest.mark.parametrize("has_file", [False, True])
+    def test_a_secret_that_comes_byte_by_byte_is_never_to_be_seen(self, command: Command, has_file: object) -> None:
+        command.prints(b"key: ")
+        command.output.pump()
+        if has_file:
+            command.output.open_file()
+
+        for at in range(len(SECRET)):
+            command.prints(SECRET[at : at + 1])
+            command.output.pump()
+            assert not has_file or at == len(SECRET) - 1 or command.path.read_bytes() == b"key: "
+        kept = command.ends()
+
+        assert kept.tail == b"key: ***"
+        assert kept.total_bytes == 8
+
+    def test_what_cannot_be_a_secret_any_more_is_seen_at_once(self, command: Command) -> None:
+        command.prints(b"the hunter")
+        command.output.pump()
+        command.output.open_file()
+
+        assert command.path.read_bytes() == b"the "
+        command.prints(b"s wait")
+        command.output.pump()
+        assert command.path.read_bytes() == b"the hunters wait"
+        command.ends()
+
+    def test_a_run_that_ends_amid_a_secret_keeps_what_it_printed(self, command: Command) -> None:
+        command.prints(SECRET + b" hunter")
+
+        assert command.ends().tail == b"*** hunter"
+
+    def test_output_that_is_held_back_whole_opens_no_file(self, command: Command) -> None:
+        command.prints(SECRET[:-1])
+        command.output.pump()
+        command.output.open_file()
+        assert not command.path.exists()
+
+        command.prints(SECRET[-1:])
+
+        assert command.ends() == Kept(total_bytes=3, file=None, tail=b"***")
+
+    @pytest.mark.parametrize("before", range(LIMIT // 2 - len(SECRET) - 1, LIMIT // 2 + 2, 3))
+    def test_a_secret_where_head_and_segment_meet_is_masked(self, command: Command, before: int) -> None:
+        data = numbered(before) + SECRET + numbered(9_000)
+
+        command.prints(data)
+        while pending(command.output.read_fd):
+            command.output.pump()
+        live = b"".join(file.read_bytes() for file in command.path.parent.iterdir())
+        assert (SECRET[:4] in live, len(live)) == (False, size_so_far(str(command.path)))
+        kept = command.ends()
+
+        assert command.path.read_bytes() == data.replace(SECRET, b"***")
+        assert kept.total_bytes == len(data) - len(SECRET) + 3
+        assert kept.tail == data.replace(SECRET, b"***")[-TAIL:]
+
+    def test_lengths_and_places_are_those_of_the_masked_output(self, command: Command) -> None:
+        data = b"".join(b"%07d %s\n" % (number, SECRET) for number in range(20_000))
+        shown = data.replace(SECRET, b"***")
+
+        command.prints(data)
+        while pending(command.output.read_fd):
+            command.output.pump()
+        for part in parts_of_file(str(command.path)):
+            written = Path(part.path).read_bytes()
+            assert shown[part.begin : part.begin + len(written)] == written
+        assert size_so_far(str(command.path)) == len(shown)
+        kept = command.ends()
+
+        head, dropped, tail = parts_of(command.path.read_bytes())
+        assert kept.total_bytes == len(head) + dropped + len(tail) == len(shown)
+        assert shown.startswith(head)
+        assert shown.endswith(tail)
+        assert command.path.stat().st_size <= LIMIT
+
+    def test_a_lost_run_leaves_only_masked_bytes(self, command: Command) -> None:
+        command.prints(numbered(40_000) + SECRET + b"\n" + SECRET[:-1])
+        while pending(command.output.read_fd):
+            command.output.pump()
+
+        kept = salvage(str(command.path), tail_bytes=TAIL)
+
+        assert kept is not None
+        assert command.path.read_bytes() == numbered(40_000) + b"***\n"
+        assert kept.tail.endswith(b"***\n")
+
+    def test_a_disk_that_fills_up_leaves_masked_bytes_in_memory(
+        self, command: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        data = numbered(60_000) + SECRET + numbered(100)
+        command.prints(data[:20_000])
+        while pending(command.output.read_fd):
+            command.output.pump()
+
+        for name in ("sendfile", "write"):
+            fail_on_files(monkeypatch, name)
+        command.prints(data[20_000:])
+        kept = command.ends()
+
+        notice, _, rest = kept.tail.partition(b"\n")
+        assert notice.startswith(NOT_WRITTEN)
+        assert data.replace(SECRET, b"***").endswith(rest)
+        assert kept.total_bytes == len(data) - len(SECRET) + 3
+        assert len(kept.tail) == TAIL
+
+    def test_a_disk_that_fills_up_amid_a_write_loses_and_doubles_nothing(
+        self, command: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        command.prints(numbered(20_000))
+        while pending(command.output.read_fd):
+            command.output.pump()
+        real = os.write
+
+        def half(fd: int, data: bytes) -> int:
+            if not os.path.isfile(f"/proc/self/fd/{fd}"):
+                return real(fd, data)
+            fail_on_files(monkeypatch, "write")
+            return real(fd, data[: len(data) // 2])
+
+        monkeypatch.setattr(os, "write", half)
+        os.write(command._fd, numbered(28_000)[20_000:])
+        command.output.pump()
+        kept = command.ends()
+
+        written = command.path.read_bytes()
+        rest = kept.tail.partition(b"\n")[2]
+        assert written == numbered(24_000)
+        assert numbered(28_000).endswith(rest)
+        assert rest.startswith(written[-len(rest) + 4_000 :])
+
+    def test_nothing_is_left_open(self, command: Command) -> None:
+        before = open_descriptors()
+
+        command.prints(numbered(200_000))
+        command.ends()
+
+        assert open_descriptors() == before - 2

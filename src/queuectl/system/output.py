@@ -4,6 +4,9 @@ Short output stays in memory. After a while, or past the size kept in the databa
 that it never passes through this process. The file holds the head; what follows goes into two segment files that take
 turns, so that head and newest tail are within the limit at every moment. `finish` joins them. Each segment is named by
 the length of the head and by where in the whole output it begins, so that a reader (reading.py) knows where it is.
+
+Output with a mask passes through this process: whatever is kept, in memory or on disk, went through the mask before,
+and all lengths and places are those of the masked output. What the mask holds back is nowhere but in memory.
 """
 
 import fcntl
@@ -17,6 +20,8 @@ from queuectl.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from queuectl.system.masking import Mask
 
 CHUNK = 1 << 20
 PIPE_BYTES = 1 << 20
@@ -44,13 +49,15 @@ class Part(Value):
 class Output:
     """The output of one run, from its first byte to `finish`."""
 
-    def __init__(self, path: str, *, tail_bytes: int, max_bytes: int) -> None:
+    def __init__(self, path: str, *, tail_bytes: int, max_bytes: int, mask: "Mask | None" = None) -> None:
         self.read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC)
         self._path = path
         self._tail_bytes = tail_bytes
         self._head_limit = max_bytes // 2
         self._segment_limit = (max_bytes - self._head_limit - NOTICE_BYTES) // 2
+        self._mask = mask
         self._held = b""
+        self._taken = 0  # bytes out of the pipe; a mask makes more or less of them
         self._total = 0
         self._file: _Sink | None = None
         self._segments: list[_Sink] = []
@@ -70,6 +77,8 @@ class Output:
 
     def pump(self) -> bool:
         """Take what is in the pipe, a bounded amount at a turn; False means its end was reached."""
+        if self._mask is not None:
+            return self._pump_through(self._mask)
         if self._file is None and self.trouble is None:
             return self._pump_to_memory()
         return self._pump_to_file()
@@ -91,9 +100,11 @@ class Output:
             self._write_fd = -1
             os.set_blocking(self.read_fd, False)
         # What is in the pipe now, and no more: somebody left in the background may print without end.
-        end = self._total + _waiting(self.read_fd)
-        while self._total < end and self.pump():
+        end = self._taken + _waiting(self.read_fd)
+        while self._taken < end and self.pump():
             pass
+        if self._mask is not None:
+            self._keep(self._mask.end())
         os.close(self.read_fd)
         if self._file is None:
             return Kept(total_bytes=self._total, file=None, tail=self._tail(b""))
@@ -111,12 +122,17 @@ class Output:
             return True
         if not data:
             return False
+        self._taken += len(data)
+        self._hold(data)
+        return True
+
+    def _hold(self, data: bytes) -> None:
+        """Keep bytes in memory, and give them a file once they are too many for the database."""
         self._held += data
         self._total += len(data)
         if len(self._held) > self._tail_bytes:
             self.open_file()
             _grow_pipe(self.read_fd)
-        return True
 
     def _pump_to_file(self) -> bool:
         sink = self._sink()
@@ -127,15 +143,36 @@ class Output:
         except OSError as error:
             self._give_up(error)
             return True
+        self._taken += moved
         self._total += moved
         return moved > 0
+
+    def _pump_through(self, mask: "Mask") -> bool:
+        try:
+            data = os.read(self.read_fd, 65536)
+        except BlockingIOError:
+            return True
+        self._taken += len(data)
+        self._keep(mask.feed(data))
+        return bool(data)
+
+    def _keep(self, data: bytes) -> None:
+        """Keep bytes that came through the mask where all bytes are kept by now."""
+        if self._file is None and self.trouble is None:
+            self._hold(data)
+            return
+        self._total += len(data)
+        self._held += data
+        try:
+            self._write_held()
+        except OSError as error:
+            self._give_up(error)
+        self._held = self._held[-self._tail_bytes :]
 
     def _write_held(self) -> None:
         """Write what was held in memory, within the same limits as all that follows."""
         while self._held and (sink := self._sink()) is not None:
-            taken = self._held[: sink.free]
-            sink.write(taken)
-            self._held = self._held[len(taken) :]
+            self._held = self._held[sink.write_some(self._held[: sink.free]) :]
 
     def _sink(self) -> "_Sink | None":
         """Return the file that takes the next bytes: the head, then the segments in turn; None once writing failed."""
@@ -336,8 +373,13 @@ class _Sink:
         """Write bytes at the end."""
         done = 0
         while done < len(data):
-            done += os.write(self._fd, data[done:])
-        self.size += len(data)
+            done += self.write_some(data[done:])
+
+    def write_some(self, data: bytes) -> int:
+        """Write as many of the bytes at the end as the kernel takes at once; return how many."""
+        done = os.write(self._fd, data)
+        self.size += done
+        return done
 
     def cut(self, size: int) -> None:
         """Drop what stands behind so many bytes, and go on there."""
