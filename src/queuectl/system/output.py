@@ -16,14 +16,12 @@ import sys
 import termios
 
 from queuectl.model.value import Value
+from queuectl.system.sink import Sink, successors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from queuectl.system.masking import Mask
 
-CHUNK = 1 << 20
 PIPE_BYTES = 1 << 20
 NOTICE_BYTES = 128
 NOT_WRITTEN = b"[queuectl: the output could not be written to disk"
@@ -59,8 +57,8 @@ class Output:
         self._held = b""
         self._taken = 0  # bytes out of the pipe; a mask makes more or less of them
         self._total = 0
-        self._file: _Sink | None = None
-        self._segments: list[_Sink] = []
+        self._file: Sink | None = None
+        self._segments: list[Sink] = []
         self._dropped = 0
         self.trouble: str | None = None
 
@@ -88,7 +86,7 @@ class Output:
         if self._file is not None or self.trouble is not None or not self._total:
             return
         try:
-            self._file = _Sink.create(self._path, self._head_limit)
+            self._file = Sink.create(self._path, self._head_limit)
             self._write_held()
         except OSError as error:
             self._give_up(error)
@@ -174,7 +172,7 @@ class Output:
         while self._held and (sink := self._sink()) is not None:
             self._held = self._held[sink.write_some(self._held[: sink.free]) :]
 
-    def _sink(self) -> "_Sink | None":
+    def _sink(self) -> Sink | None:
         """Return the file that takes the next bytes: the head, then the segments in turn; None once writing failed."""
         if self.trouble is not None or self._file is None:
             return None
@@ -187,7 +185,7 @@ class Output:
                 self._dropped += self._segments.pop(0).remove()
             begin = self._file.size + self._dropped + sum(segment.size for segment in self._segments)
             name = f"{self._file.path}.part.{self._file.size}.{begin}"
-            self._segments.append(_Sink.create(name, self._segment_limit))
+            self._segments.append(Sink.create(name, self._segment_limit))
         except OSError as error:
             self._give_up(error)
             return None
@@ -206,7 +204,7 @@ class Output:
             _join(self._file, self._file.size, self._dropped, self._segments)
             self._segments = []
 
-    def _close(self, file: "_Sink") -> Kept:
+    def _close(self, file: Sink) -> Kept:
         """Close what is open; segments that could not be joined are read for the tail and removed."""
         newest = (self._segments or [file])[-1]
         tail = self._tail(newest.last(self._tail_bytes))
@@ -236,15 +234,15 @@ def salvage(path: str, tail_bytes: int) -> Kept | None:
     if newest is None:
         return None
     try:
-        file = _Sink(newest, os.open(newest, os.O_RDWR | os.O_CLOEXEC), 0)
+        file = Sink(newest, os.open(newest, os.O_RDWR | os.O_CLOEXEC), 0)
     except OSError:
         return None
     total = file.measure()
     parts = parts_of(newest)
-    segments: list[_Sink] = []
+    segments: list[Sink] = []
     try:
         for part in parts:
-            segments.append(_Sink(part.path, os.open(part.path, os.O_RDWR | os.O_CLOEXEC), 0))
+            segments.append(Sink(part.path, os.open(part.path, os.O_RDWR | os.O_CLOEXEC), 0))
             total = part.begin + segments[-1].measure()
         if parts:
             _join(file, parts[0].head_bytes, parts[0].begin - parts[0].head_bytes, segments)
@@ -272,7 +270,7 @@ def size_so_far(path: str) -> int:
 def newest_file(path: str) -> str | None:
     """Return the file that an output made at this path: the last successor, where earlier ones were in its way."""
     found = None
-    for name in _successors(path):
+    for name in successors(path):
         if not os.path.exists(name):
             return found
         found = name
@@ -311,7 +309,7 @@ def left_out(count: int) -> bytes:
     return f"\n[queuectl: {count} bytes left out here]\n".encode()
 
 
-def _join(file: "_Sink", head_bytes: int, dropped: int, segments: "list[_Sink]") -> None:
+def _join(file: Sink, head_bytes: int, dropped: int, segments: list[Sink]) -> None:
     """Put notice and segments behind the head and remove them; on failure the file is the head alone, as before."""
     try:
         file.cut(head_bytes)  # somebody may have died amid this
@@ -324,94 +322,6 @@ def _join(file: "_Sink", head_bytes: int, dropped: int, segments: "list[_Sink]")
         raise
     for segment in segments:
         segment.remove()
-
-
-def _successors(path: str) -> "Iterator[str]":
-    yield path
-    for number in range(2, 1000):
-        yield f"{path}.{number}"
-
-
-class _Sink:
-    """A file being written, with its size."""
-
-    def __init__(self, path: str, fd: int, limit: int) -> None:
-        self.path = path
-        self._fd = fd
-        self.size = 0
-        self._limit = limit
-
-    @classmethod
-    def create(cls, path: str, limit: int) -> "_Sink":
-        """Create a file that no earlier run has used, for at most `limit` bytes."""
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        for name in _successors(path):
-            try:
-                return cls(name, os.open(name, flags, 0o600), limit)
-            except FileExistsError:
-                continue
-        raise FileExistsError(f"{path} and its successors exist")
-
-    def measure(self) -> int:
-        """Go to the end of a file that another process wrote, and return how many bytes it holds."""
-        self.size = os.lseek(self._fd, 0, os.SEEK_END)
-        return self.size
-
-    @property
-    def free(self) -> int:
-        """How many bytes it may still take."""
-        return self._limit - self.size
-
-    def splice(self, source: int) -> int:
-        """Move bytes from a pipe without copying them through this process; 0 means the pipe has ended."""
-        moved = os.splice(source, self._fd, min(CHUNK, self.free))
-        self.size += moved
-        return moved
-
-    def write(self, data: bytes) -> None:
-        """Write bytes at the end."""
-        done = 0
-        while done < len(data):
-            done += self.write_some(data[done:])
-
-    def write_some(self, data: bytes) -> int:
-        """Write as many of the bytes at the end as the kernel takes at once; return how many."""
-        done = os.write(self._fd, data)
-        self.size += done
-        return done
-
-    def cut(self, size: int) -> None:
-        """Drop what stands behind so many bytes, and go on there."""
-        os.ftruncate(self._fd, size)
-        os.lseek(self._fd, size, os.SEEK_SET)
-        self.size = size
-
-    def last(self, count: int) -> bytes:
-        """Return the end of the file."""
-        return os.pread(self._fd, count, max(0, self.size - count))
-
-    def append_to(self, other: "_Sink") -> None:
-        """Copy all of it behind another file, in the kernel."""
-        done = 0
-        while done < self.size:
-            sent = os.sendfile(other._fd, self._fd, done, min(CHUNK, self.size - done))
-            if sent == 0:
-                break
-            done += sent
-            other.size += sent
-
-    def remove(self) -> int:
-        """Close and delete it; return how many bytes it had."""
-        self.close()
-        os.unlink(self.path)
-        return self.size
-
-    def close(self) -> None:
-        """Close it; closing twice is fine."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
 
 
 def _waiting(fd: int) -> int:
