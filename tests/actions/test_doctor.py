@@ -782,6 +782,10 @@ def test_a_variable_that_nobody_reads_is_told_with_the_nearest(db: Database, tar
     assert "unknown environment variable 'QUEUECTL_MAX_RETRY'; did you mean 'QUEUECTL_MAX_RETRIES'?" in finding.what
 
 
+def test_the_variables_of_secrets_are_read_by_workers(db: Database, target: Target) -> None:
+    assert only(target, "environment", environ={"QUEUECTL_SECRET_API_KEY": "x"}).level is Level.OK
+
+
 # -- this program
 
 

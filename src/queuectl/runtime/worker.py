@@ -37,7 +37,7 @@ from queuectl.system.limits import (
 from queuectl.system.liveness import Leader
 from queuectl.system.logfile import LogFile
 from queuectl.system.memory import keep_freed_memory
-from queuectl.system.names import CLAIM_VARIABLE, WORKER_VARIABLE
+from queuectl.system.names import CLAIM_VARIABLE, CREDENTIALS_VARIABLE, SECRET_PREFIX, WORKER_VARIABLE
 from queuectl.system.signals import leave_signals_to_supervisor
 
 TYPE_CHECKING = False
@@ -59,7 +59,15 @@ ANNOUNCE_AFTER_S = 0.2
 DRAIN_BYTE = b"d"
 NOW_BYTE = b"n"
 _PRIVATE_VARIABLES = frozenset(
-    {CLAIM_VARIABLE, WORKER_VARIABLE, "QUEUECTL_JOB_ID", "QUEUECTL_ATTEMPT", "QUEUECTL_RUN", "QUEUECTL_QUEUE"}
+    {
+        CLAIM_VARIABLE,
+        WORKER_VARIABLE,
+        CREDENTIALS_VARIABLE,
+        "QUEUECTL_JOB_ID",
+        "QUEUECTL_ATTEMPT",
+        "QUEUECTL_RUN",
+        "QUEUECTL_QUEUE",
+    }
 )
 
 
@@ -470,7 +478,12 @@ def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
 def _base_env(target: Target) -> dict[bytes, bytes]:
     """Return what commands inherit: this process's environment, less what is private, and the way to this queue."""
     env = point_at(target, os.environ)
-    return {os.fsencode(name): os.fsencode(env[name]) for name in env if name not in _PRIVATE_VARIABLES}
+    return {os.fsencode(name): os.fsencode(env[name]) for name in env if not _is_private(name)}
+
+
+def _is_private(name: str) -> bool:
+    """Whether a variable is not for commands: who is to have a secret names it."""
+    return name in _PRIVATE_VARIABLES or name.startswith(SECRET_PREFIX)
 
 
 def _slots_that_fit(wanted: int, log: Log) -> int:

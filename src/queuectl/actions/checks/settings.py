@@ -7,7 +7,7 @@ from queuectl.model.lease import Lease
 from queuectl.model.units import duration_text, rough_size_text
 from queuectl.settings import SETTINGS, unknown_variables
 from queuectl.system.disk import space_of
-from queuectl.system.names import COMMAND_VARIABLES, PRIVATE_VARIABLES
+from queuectl.system.names import COMMAND_VARIABLES, PRIVATE_VARIABLES, SECRET_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def output_room(case: "Case") -> "Iterator[Finding]":
 
 def environment(case: "Case") -> "Iterator[Finding]":
     """Whether variables that look like ours are read by nobody."""
-    found = unknown_variables(case.environ, known=(*COMMAND_VARIABLES, *PRIVATE_VARIABLES))
+    secrets = [name for name in case.environ if name.startswith(SECRET_PREFIX)]
+    found = unknown_variables(case.environ, known=(*COMMAND_VARIABLES, *PRIVATE_VARIABLES, *secrets))
     for unknown in found:
         yield warning(unknown.message, unknown.hint)
     if not found:
