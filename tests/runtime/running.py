@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from queuectl.model.attempt import Report
-from queuectl.model.job import Claim, Job
+from queuectl.model.job import Claim, Job, dumps
 from queuectl.model.states import State
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import Runner
@@ -36,6 +36,7 @@ class Bench:
         cwd: str | None = "/",
         timeout_s: float | None = None,
         split_output: object = False,
+        launch: object = None,
         **settings: str,
     ) -> Runner:
         """Start a shell line, or an argument vector given as JSON; settings by key."""
@@ -46,6 +47,7 @@ class Bench:
             cwd=cwd,
             timeout_ms=None if timeout_s is None else round(timeout_s * 1000),
             split_output=int(bool(split_output)),
+            launch=None if launch is None else dumps(launch),
         )
         return Runner(Claim(job=job), self.home, the_settings(**settings), dict(os.environb), self._devnull, self.loop)
 

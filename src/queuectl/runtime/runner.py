@@ -8,7 +8,9 @@ from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
 from queuectl.system import process
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
+from queuectl.system.masking import Mask
 from queuectl.system.output import Kept, Output
+from queuectl.system.secrets import find_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,6 +139,7 @@ class Runner:
         try:
             argv = self._argv(job)
             env = command_env(base_env, job, self._mark)
+            self._add_secrets(env)
             output, errors = self._outputs[0].write_fd, self._outputs[-1].write_fd
             self._pid = process.spawn(argv, env, job.cwd or "/", stdin=devnull, output=output, errors=errors)
         except process.CannotStart as error:
@@ -150,6 +153,16 @@ class Runner:
             each.started()
         self._pidfd = os.pidfd_open(self._pid)
         self._loop.watch(self._pidfd, self._on_exit)
+
+    def _add_secrets(self, env: dict[bytes, bytes]) -> None:
+        """Give the command the secrets it names, and hide their values in all that is kept of its output."""
+        launch = self.claim.job.launch_options
+        if launch is None or not launch.secrets:
+            return
+        secrets = find_secrets(launch.secrets, self._home.secrets, os.environb)
+        env.update(secrets)
+        for output in self._outputs:
+            output.mask = Mask(secrets.values())
 
     def _argv(self, job: "Job") -> list[str]:
         if job.command is None:

@@ -53,7 +53,7 @@ class Output:
         self._tail_bytes = tail_bytes
         self._head_limit = max_bytes // 2
         self._segment_limit = (max_bytes - self._head_limit - NOTICE_BYTES) // 2
-        self._mask = mask
+        self.mask = mask
         self._held = b""
         self._taken = 0  # bytes out of the pipe; a mask makes more or less of them
         self._total = 0
@@ -75,8 +75,8 @@ class Output:
 
     def pump(self) -> bool:
         """Take what is in the pipe, a bounded amount at a turn; False means its end was reached."""
-        if self._mask is not None:
-            return self._pump_through(self._mask)
+        if self.mask is not None:
+            return self._pump_through(self.mask)
         if self._file is None and self.trouble is None:
             return self._pump_to_memory()
         return self._pump_to_file()
@@ -101,8 +101,8 @@ class Output:
         end = self._taken + _waiting(self.read_fd)
         while self._taken < end and self.pump():
             pass
-        if self._mask is not None:
-            self._keep(self._mask.end())
+        if self.mask is not None:
+            self._keep(self.mask.end())
         os.close(self.read_fd)
         if self._file is None:
             return Kept(total_bytes=self._total, file=None, tail=self._tail(b""))
