@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import NoReturn
 
+    from queuectl.system.prepare import Preparation
+
 CANNOT_RUN = 126
 NOT_FOUND = 127
 KILL_S = 2.0
 
 # What Python ignores must not be ignored by commands: a shell pipe relies on SIGPIPE.
-_RESET_SIGNALS = [
+RESET_SIGNALS = [
     signal.SIGPIPE,
     signal.SIGINT,
     signal.SIGTERM,
@@ -65,6 +67,7 @@ def spawn(
     stdin: int,
     output: int,
     errors: int | None = None,
+    preparation: "Preparation | None" = None,
 ) -> int:
     """Start a program in a new session and return its pid; `errors` None sends both streams into `output`.
 
@@ -77,6 +80,11 @@ def spawn(
         raise CannotStart(CANNOT_RUN, f"cannot enter {cwd}: {error.strerror}") from None
     try:
         program = _resolve(argv[0], env)
+        if preparation is not None:
+            from queuectl.system import prepare  # most commands ask for nothing
+
+            streams = (stdin, output, output if errors is None else errors)
+            return prepare.start(program, argv, env, streams, preparation)
         return _posix_spawn(program, argv, env, stdin, output, output if errors is None else errors)
     except OSError as error:
         code = NOT_FOUND if error.errno in (errno.ENOENT, errno.ENOTDIR) else CANNOT_RUN
@@ -281,7 +289,7 @@ def _posix_spawn(
     ]
     try:
         return os.posix_spawn(
-            program, list(argv), env, file_actions=actions, setsid=True, setsigdef=_RESET_SIGNALS, setsigmask=()
+            program, list(argv), env, file_actions=actions, setsid=True, setsigdef=RESET_SIGNALS, setsigmask=()
         )
     except OSError as error:
         if error.errno != errno.ENOEXEC:
@@ -289,7 +297,7 @@ def _posix_spawn(
         # A script without a first line that names its interpreter: what a shell does.
         words = ["/bin/sh", program, *argv[1:]]
         return os.posix_spawn(
-            "/bin/sh", words, env, file_actions=actions, setsid=True, setsigdef=_RESET_SIGNALS, setsigmask=()
+            "/bin/sh", words, env, file_actions=actions, setsid=True, setsigdef=RESET_SIGNALS, setsigmask=()
         )
 
 
