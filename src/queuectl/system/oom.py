@@ -1,0 +1,34 @@
+"""Out of memory: how often the kernel of this host has killed a process for lack of memory."""
+
+import time
+
+FRESH_S = 1.0
+
+
+class KillCount:
+    """The kernel's count, read at most once a second for the sake of starts: a hundred of them cost one look."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._read_at = float("-inf")
+
+    def before_start(self) -> int:
+        """Return the count as it stood at most a second ago."""
+        return self._count if time.monotonic() - self._read_at < FRESH_S else self.now()
+
+    def now(self) -> int:
+        """Return the count as it is; 0 where the kernel does not tell."""
+        self._count = read_count()
+        self._read_at = time.monotonic()
+        return self._count
+
+
+def read_count() -> int:
+    """Read how many processes the kernel has killed since it started."""
+    try:
+        with open("/proc/vmstat", "rb", buffering=0) as file:
+            text = file.read()
+    except OSError:
+        return 0
+    _, name, rest = text.partition(b"\noom_kill ")
+    return int(rest.split(b"\n", 1)[0]) if name else 0
