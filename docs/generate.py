@@ -27,6 +27,7 @@ NOT_IN_FORCE: frozenset[str] = frozenset()
 OUTCOMES = {
     OutcomeKind.EXITED: "the command ended by itself; 0 is success, any other exit code a failed run",
     OutcomeKind.KILLED: "a signal that was not ours ended it; a failed run",
+    OutcomeKind.OUT_OF_MEMORY: "the kernel killed it for lack of memory; a failed run",
     OutcomeKind.TIMED_OUT: "it ran longer than its timeout and was stopped; a failed run",
     OutcomeKind.CANCELLED: "a person cancelled the job and it was stopped",
     OutcomeKind.NOT_STARTED: "folder, program or shell could not be used (126, 127); a failed run",

@@ -10,7 +10,7 @@ from tests.chaos.ledger import END, KILLS, OVERLAP, START, Line
 
 FINAL = {"completed", "dead", "cancelled"}
 MAX_LOSSES = 3
-CHARGED = {"exited", "killed", "timed_out", "not_started"}
+CHARGED = {"exited", "killed", "out_of_memory", "timed_out", "not_started"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ SUCCESS = Outcome.exited(0)
 FAILURES = [
     Outcome.exited(3),
     Outcome.killed(9, "SIGKILL"),
+    Outcome.out_of_memory(9, limit="512MiB"),
     Outcome.timed_out(5_000, signal=15),
     Outcome.not_started(127, "no such program: frob"),
 ]
@@ -107,6 +108,19 @@ def test_the_backoff_of_a_job_is_laid_over_that_of_the_settings() -> None:
         (Outcome.exited(0), OutcomeKind.EXITED, None),
         (Outcome.exited(3), OutcomeKind.EXITED, "exit code 3"),
         (Outcome.killed(9, "SIGKILL"), OutcomeKind.KILLED, "killed by SIGKILL"),
+        (Outcome.killed(24, "SIGXCPU", why="too slow"), OutcomeKind.KILLED, "killed by SIGXCPU: too slow"),
+        (Outcome.exited(1, note="and more"), OutcomeKind.EXITED, "exit code 1; and more"),
+        (Outcome.exited(0, note="and more"), OutcomeKind.EXITED, None),
+        (
+            Outcome.out_of_memory(9, limit="512MiB"),
+            OutcomeKind.OUT_OF_MEMORY,
+            "out of memory: killed by the kernel at its limit of 512MiB",
+        ),
+        (
+            Outcome.out_of_memory(9),
+            OutcomeKind.OUT_OF_MEMORY,
+            "out of memory: killed while the kernel killed for lack of memory on this host",
+        ),
         (Outcome.timed_out(1_500), OutcomeKind.TIMED_OUT, "timed out after 1.5 s"),
         (Outcome.cancelled(), OutcomeKind.CANCELLED, "cancelled while running"),
         (Outcome.not_started(126, "not executable"), OutcomeKind.NOT_STARTED, "not executable"),

@@ -171,7 +171,7 @@ def _code(job: "Job", last: "Attempt | None") -> int:
         return FAILURE_CODE
     if last.outcome is OutcomeKind.TIMED_OUT:
         return TIMEOUT_CODE
-    if last.outcome is OutcomeKind.KILLED and last.signal:
+    if last.outcome in (OutcomeKind.KILLED, OutcomeKind.OUT_OF_MEMORY) and last.signal:
         return SIGNAL_CODE + last.signal
     if last.outcome in (OutcomeKind.EXITED, OutcomeKind.NOT_STARTED) and last.exit_code is not None:
         return last.exit_code

@@ -15,6 +15,7 @@ class OutcomeKind(StrEnum):
 
     EXITED = "exited"
     KILLED = "killed"
+    OUT_OF_MEMORY = "out_of_memory"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     NOT_STARTED = "not_started"
@@ -31,14 +32,23 @@ class Outcome(Value):
     error: str | None = None
 
     @classmethod
-    def exited(cls, code: int) -> "Outcome":
-        """The command ended by itself."""
-        return cls(kind=OutcomeKind.EXITED, exit_code=code, error=f"exit code {code}" if code else None)
+    def exited(cls, code: int, *, note: str | None = None) -> "Outcome":
+        """The command ended by itself; `note` is what else is known of a failure."""
+        error = f"exit code {code}" if code else None
+        return cls(kind=OutcomeKind.EXITED, exit_code=code, error=f"{error}; {note}" if error and note else error)
 
     @classmethod
-    def killed(cls, signal: int, name: str) -> "Outcome":
+    def killed(cls, signal: int, name: str, *, why: str | None = None) -> "Outcome":
         """A signal that was not ours ended the command."""
-        return cls(kind=OutcomeKind.KILLED, signal=signal, error=f"killed by {name}")
+        return cls(kind=OutcomeKind.KILLED, signal=signal, error=f"killed by {name}" + (f": {why}" if why else ""))
+
+    @classmethod
+    def out_of_memory(cls, signal: int, *, limit: str | None = None) -> "Outcome":
+        """The kernel killed the command for lack of memory; without a `limit`, its count for the whole host says so."""
+        error = "out of memory: killed while the kernel killed for lack of memory on this host"
+        if limit is not None:
+            error = f"out of memory: killed by the kernel at its limit of {limit}"
+        return cls(kind=OutcomeKind.OUT_OF_MEMORY, signal=signal, error=error)
 
     @classmethod
     def timed_out(cls, after_ms: int, *, exit_code: int | None = None, signal: int | None = None) -> "Outcome":
