@@ -8,6 +8,7 @@ exec the child calls the kernel and nothing else, so that a lock another thread 
 """
 
 import errno
+import gc
 import os
 import resource
 import signal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 EXEC = "exec"
 NICE = "nice"
+MEMORY = "memory"
 GROUP = "group"
 CAP_SYS_RESOURCE = 24
 SPARE_BLOCKS = 16
@@ -66,7 +68,7 @@ def plan(launch: "Launch", group: str | None) -> Preparation:
     if launch.memory_bytes is not None and group is None:
         # The last one: it holds for the child itself as soon as it is set.
         size = launch.memory_bytes
-        limits.append(_limit("memory", resource.RLIMIT_AS, size, size_text(size)))
+        limits.append(_limit(MEMORY, resource.RLIMIT_AS, size, size_text(size)))
     return Preparation(limits=tuple(limits), nice=launch.nice, umask=launch.umask, group=group)
 
 
@@ -95,6 +97,10 @@ def start(
         return pid
     os.waitpid(pid, 0)
     step, _, number = said.decode().partition(" ")
+    if step == EXEC and int(number) == errno.ENOMEM and any(limit.name == MEMORY for limit in preparation.limits):
+        raise CannotStart(
+            CANNOT_RUN, f"cannot run {argv[0]!r} with so little memory"
+        )  # its limit, not want of the host
     if step == EXEC:
         raise OSError(int(number), os.strerror(int(number)))
     raise _refusal(step, int(number), preparation)
@@ -129,6 +135,7 @@ def _become(
     """Turn the child into the command, or say which step failed and end; never returns into the worker's code."""
     step = EXEC
     try:
+        gc.disable()  # a finalizer could speak to the server over a connection that is the worker's
         spare = [bytes(SPARE_BLOCK_BYTES) for _ in range(SPARE_BLOCKS)]
         os.setsid()
         for number, fd in enumerate(streams):
@@ -149,7 +156,7 @@ def _become(
     except ValueError:  # the kernel's EPERM or EINVAL for a limit, as Python gives it
         os.write(tell, b"%s %d" % (step.encode(), errno.EPERM))
     except MemoryError:
-        os.write(tell, b"%s %d" % (EXEC.encode(), errno.E2BIG))
+        os.write(tell, b"%s %d" % (EXEC.encode(), errno.ENOMEM))
     finally:
         os._exit(CANNOT_RUN)
 
