@@ -30,6 +30,10 @@ def test_only_the_supervisor_hears_of_a_stop() -> None:
     assert "KillSignal" not in unit()
 
 
+def test_systemd_hands_the_groups_below_over() -> None:
+    assert unit()["Delegate"] == ["memory"]
+
+
 def test_systemd_waits_longer_for_a_stop_than_the_workers_do() -> None:
     settings, _ = resolve({}, environment())
     found = re.fullmatch(r"(\d+)([a-z]*)", unit()["TimeoutStopSec"][0])

@@ -18,6 +18,8 @@ TimeoutStopSec=6min
 KillMode=mixed
 # When one command eats all memory and the kernel ends it, that is the failure of a job, not of all workers.
 OOMPolicy=continue
+# Leaves the groups below this one to queuectl, so that --memory holds for a command and all that it starts.
+Delegate=memory
 
 Restart=on-failure
 RestartSec=5
