@@ -6,6 +6,7 @@ import time
 from queuectl.actions import pace
 from queuectl.actions.connect import working_settings
 from queuectl.actions.liveness import pulse
+from queuectl.actions.parking import let_go
 from queuectl.actions.sweep import Sweeper
 from queuectl.errors import BadInput, Refused
 from queuectl.model.states import State
@@ -37,6 +38,7 @@ PRUNE_EVERY_S = 60.0
 SHRINK_EVERY_S = 10.0
 SHRINK_PAGES = 200
 SWEEP_EVERY_S = 10.0
+LET_GO_EVERY_S = 5.0
 SOON_S = 0.1
 LAST_S = 0.5
 
@@ -169,7 +171,9 @@ class Upkeep:
         self._sweeper = Sweeper(database, home)
         # By chance, so that supervisors that were started together do not all do it at once.
         first = time.monotonic() + FIRST_S * random.uniform(0.5, 1.5)
-        self._chores: dict[Callable[[], float], float] = {self._prune: first, self._shrink: first, self._sweep: first}
+        self._parked_from = ""
+        chores = (self._prune, self._shrink, self._sweep, self._let_go)
+        self._chores: dict[Callable[[], float], float] = dict.fromkeys(chores, first)
 
     @property
     def due(self) -> float:
@@ -200,6 +204,10 @@ class Upkeep:
 
     def _shrink(self) -> float:
         return SOON_S if self._database.dialect.shrink(SHRINK_PAGES) else SHRINK_EVERY_S
+
+    def _let_go(self) -> float:
+        self._parked_from = let_go(self._database, self._parked_from)
+        return SOON_S if self._parked_from else LET_GO_EVERY_S
 
     def _sweep(self) -> float:
         return SOON_S if self._sweeper.step() else SWEEP_EVERY_S

@@ -17,7 +17,7 @@ from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from queuectl.cli.parser import Args, Parser
     from queuectl.store.database import Database, Tx
@@ -107,6 +107,9 @@ def add_job_options(parser: "Parser") -> None:
     parser.add_argument("--stdin", metavar="FILE", help="what it reads on standard input; - keeps what comes in here")
     parser.add_argument("--cwd", metavar="DIR", help="where to run it (default: here)")
     parser.add_argument("--env", action="append", metavar="K=V", help="a variable for the command; may be repeated")
+    parser.add_argument(
+        "--env-file", action="append", metavar="FILE", help="variables from a file of NAME=VALUE lines, read now"
+    )
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to find it by; may be repeated")
     parser.add_argument("--split-output", action="store_true", help="keep stdout and stderr apart")
     parser.add_argument("--hold", action="store_true", help="keep it from running until: queuectl release ID")
@@ -173,8 +176,9 @@ def fields_of_flags(args: "Args") -> dict[str, object]:
         fields.update(_standard_input(args.stdin))
     if args.cwd is not None:
         fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
-    if args.env:
-        fields["env"] = dict(read_pair(text) for text in args.env)
+    if args.env or args.env_file:
+        given = dict(read_pair(text) for text in args.env or ())
+        fields["env"] = {**_variables_in(args.env_file or ()), **given}
     if args.tag:
         fields["tags"] = args.tag
     if args.split_output:
@@ -182,6 +186,23 @@ def fields_of_flags(args: "Args") -> dict[str, object]:
     if args.hold:
         fields["hold"] = True
     return fields
+
+
+def _variables_in(paths: "Sequence[str]") -> dict[str, str]:
+    """Read files of variables; the last one that names a variable counts."""
+    from queuectl.model.envfile import read_env_file
+
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            with open(os.path.expanduser(path), encoding="utf-8") as file:
+                found |= read_env_file(file.read())
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not valid UTF-8"
+            raise BadInput(f"cannot read --env-file {path}: {why}") from None
+        except BadInput as error:
+            raise BadInput(f"--env-file {path}: {error.message}", hint=error.hint) from None
+    return found
 
 
 def _standard_input(source: str) -> dict[str, object]:

@@ -113,10 +113,10 @@ def without(free: "Units", units: "Units") -> "Units":
     return left
 
 
-def unit_variables(units: "Units") -> dict[str, str]:
-    """Return the variables that tell a command what it got: numbers with commas, or an amount."""
+def unit_texts(units: "Units") -> dict[str, str]:
+    """Return what a command is told of what it got, by the name in capitals: numbers with commas, or an amount."""
     return {
-        f"QUEUECTL_RES_{_variable(name)}": str(part) if isinstance(part, int) else ",".join(map(str, part))
+        _variable(name): str(part) if isinstance(part, int) else ",".join(map(str, part))
         for name, part in units.items()
     }
 

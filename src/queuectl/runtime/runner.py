@@ -5,10 +5,12 @@ import time
 from functools import partial
 
 from queuectl.model.attempt import Report
+from queuectl.model.needs import unit_texts
 from queuectl.model.verdict import Outcome
 from queuectl.system import process
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
 from queuectl.system.masking import Mask
+from queuectl.system.names import RESOURCE_PREFIX
 from queuectl.system.output import Kept, Output
 from queuectl.system.secrets import find_secrets
 
@@ -274,4 +276,7 @@ def command_env(base: dict[bytes, bytes], job: "Job", mark: str) -> dict[bytes, 
     env[b"QUEUECTL_RUN"] = b"%d" % job.run
     env[b"QUEUECTL_QUEUE"] = job.queue.encode()
     env[b"QUEUECTL_CLAIM"] = mark.encode()
+    if job.units is not None:
+        for name, text in unit_texts(job.unit_map).items():
+            env[f"{RESOURCE_PREFIX}{name}".encode()] = text.encode()
     return env

@@ -37,7 +37,13 @@ from queuectl.system.limits import (
 from queuectl.system.liveness import Leader
 from queuectl.system.logfile import LogFile
 from queuectl.system.memory import keep_freed_memory
-from queuectl.system.names import CLAIM_VARIABLE, CREDENTIALS_VARIABLE, SECRET_PREFIX, WORKER_VARIABLE
+from queuectl.system.names import (
+    CLAIM_VARIABLE,
+    CREDENTIALS_VARIABLE,
+    RESOURCE_PREFIX,
+    SECRET_PREFIX,
+    WORKER_VARIABLE,
+)
 from queuectl.system.signals import leave_signals_to_supervisor
 
 TYPE_CHECKING = False
@@ -483,7 +489,7 @@ def _base_env(target: Target) -> dict[bytes, bytes]:
 
 def _is_private(name: str) -> bool:
     """Whether a variable is not for commands: who is to have a secret names it."""
-    return name in _PRIVATE_VARIABLES or name.startswith(SECRET_PREFIX)
+    return name in _PRIVATE_VARIABLES or name.startswith((SECRET_PREFIX, RESOURCE_PREFIX))
 
 
 def _slots_that_fit(wanted: int, log: Log) -> int:

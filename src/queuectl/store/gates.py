@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
 DEADLINE_WORDS = "its deadline passed before it could run"
+UNITS_PATIENCE_MS = 30_000
 ASIDE_AT_ONCE = 1000
 LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT, and 2000 columns
 
@@ -148,9 +149,33 @@ class Admission:
             self._rooms = {lane.queue: self._room(lane, running) for lane in lanes if lane.is_limited}
         if any(lane.asks.use for lane in lanes):
             self._free = self._taker.supply.left(units_taken(self._tx, self._taker))
+        roomy = [lane for lane in lanes if self._rooms.get(lane.queue, 1) > 0]
+        self._lanes = {lane.id: lane for lane in roomy if fits(lane.asks.use, self._free)}
+        if kept := self._kept_for_the_patient([lane for lane in roomy if lane.id not in self._lanes]):
+            for lane in self.open_lanes:
+                if not kept.isdisjoint(lane.asks.use):
+                    self._shut(lane.id)
+
+    def _kept_for_the_patient(self, lanes: "Sequence[Lane]") -> set[str]:
+        """Return the resources nobody gets now, because a job that wants more of them than is free waits too long.
+
+        Else one that wants two units would wait for ever behind many that want one.
+        """
+        kept: set[str] = set()
         for lane in lanes:
-            if self._rooms.get(lane.queue, 1) < 1 or not fits(lane.asks.use, self._free):
-                self._shut(lane.id)
+            row = self._tx.row(
+                """
+                SELECT updated_at
+                  FROM jobs
+                 WHERE state = 'pending' AND lane_id = :lane_id
+                 ORDER BY priority DESC, seq
+                 LIMIT 1
+                """,
+                {"lane_id": lane.id},
+            )
+            if row is not None and self._tx.now - int(row[0] or 0) >= UNITS_PATIENCE_MS:
+                kept.update(name for name, amount in lane.asks.use.items() if not fits({name: amount}, self._free))
+        return kept
 
     def _running(self) -> dict[str, int]:
         """Return how many jobs of each queue run, on every host."""

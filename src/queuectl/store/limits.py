@@ -21,6 +21,31 @@ UNLIMITED = 1 << 31
 RELEASED_AT_ONCE = 200
 KEYS_AT_ONCE = 200
 
+# Both skip from one value of the index to the next: a plain DISTINCT would read an entry for every job.
+_PARKED_KEYS = """
+    WITH RECURSIVE keys(parked_for, number) AS (
+        SELECT min(parked_for), 1 FROM jobs WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for > :after
+        UNION ALL
+        SELECT (SELECT min(j.parked_for)
+                  FROM jobs j
+                 WHERE j.state = 'blocked' AND j.parked_for IS NOT NULL AND j.parked_for > keys.parked_for), number + 1
+          FROM keys
+         WHERE keys.parked_for IS NOT NULL AND number < :most)
+    SELECT parked_for FROM keys
+"""
+_PARKED_LANES = """
+    WITH RECURSIVE found(lane_id) AS (
+        SELECT min(lane_id) FROM jobs WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key
+        UNION ALL
+        SELECT (SELECT min(j.lane_id)
+                  FROM jobs j
+                 WHERE j.state = 'blocked' AND j.parked_for IS NOT NULL AND j.parked_for = :key
+                   AND j.lane_id > found.lane_id)
+          FROM found
+         WHERE found.lane_id IS NOT NULL)
+    SELECT lane_id FROM found
+"""
+
 
 class Limit(Value):
     """A limit somebody made; the fields are its columns."""
@@ -130,19 +155,9 @@ def left_line(tx: "Tx", job: "Job") -> None:
 
 
 def parked_keys(tx: "Tx", after: str = "", most: int = KEYS_AT_ONCE) -> list[str]:
-    """Return the keys that jobs are parked for, in order from one on; each is one probe of jobs_parked."""
-    keys: list[str] = []
-    while len(keys) < most:
-        row = tx.row(
-            "SELECT min(parked_for) FROM jobs"
-            " WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for > :after",
-            {"after": after},
-        )
-        if row is None or row[0] is None:
-            return keys
-        after = str(row[0])
-        keys.append(after)
-    return keys
+    """Return the keys that jobs are parked for, in order from one on: a probe each, however many jobs."""
+    rows = tx.rows(_PARKED_KEYS, {"after": after, "most": most})
+    return [str(row[0]) for row in rows if row[0] is not None]
 
 
 def has_users(tx: "Tx", key: str) -> bool:
@@ -156,20 +171,8 @@ def has_users(tx: "Tx", key: str) -> bool:
 
 
 def _lanes_parked_for(tx: "Tx", key: str) -> list[int]:
-    """Return the lanes that hold jobs parked for a limit: one probe each, however many jobs there are."""
-    lanes: list[int] = []
-    while True:
-        row = tx.row(
-            """
-            SELECT min(lane_id)
-              FROM jobs
-             WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id > :after
-            """,
-            {"key": key, "after": lanes[-1] if lanes else 0},
-        )
-        if row is None or row[0] is None:
-            return lanes
-        lanes.append(int(row[0]))
+    """Return the lanes that hold jobs parked for a limit: a probe each, however many jobs."""
+    return [int(row[0]) for row in tx.rows(_PARKED_LANES, {"key": key}) if row[0] is not None]
 
 
 def _release_of_lane(tx: "Tx", key: str, lane_id: int, room: int) -> int:

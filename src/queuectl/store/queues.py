@@ -1,5 +1,6 @@
 """Queues and what holds for all of their jobs. A queue exists from the first job or command that names it."""
 
+from queuectl.errors import BadInput
 from queuectl.model.rate import Rate
 from queuectl.model.value import Value, columns_of
 from queuectl.store.lanes import create_lane
@@ -36,6 +37,7 @@ class Queue(Value):
 
 
 COLUMNS = columns_of(Queue)
+MAX_NEEDS = 1000
 SETTABLE = ("concurrency", "rate_count", "rate_period_ms", "timeout_ms", "max_retries", "priority")
 
 
@@ -46,10 +48,20 @@ def lane_of(tx: "Tx", queue: str, needs: str = "") -> int:
     if row is None:
         create(tx, queue)
         if needs:
+            _refuse_too_many(tx)
             create_lane(tx, queue, needs)
         row = tx.row(sql, {"queue": queue, "needs": needs})
     assert row is not None
     return int(row[0] or 0)
+
+
+def _refuse_too_many(tx: "Tx") -> None:
+    row = tx.row("SELECT count(*) FROM lanes WHERE needs <> ''")
+    if row is not None and int(row[0] or 0) >= MAX_NEEDS:
+        raise BadInput(
+            f"there are {MAX_NEEDS} different needs already, and a claim looks at each",
+            hint="round the amounts in --use, so that more jobs ask for the same",
+        )
 
 
 def create(tx: "Tx", name: str) -> None:

@@ -1,0 +1,28 @@
+"""Parking: finding jobs that wait for a limit which has room, should a release ever have passed one by.
+
+A settle lets the next ones go by itself. It passes by a job that somebody is just editing, and a person who takes the
+next job out of the line may do so while another is being parked; this finds such jobs within seconds.
+"""
+
+from queuectl.store import limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.store.database import Database, Tx
+
+
+def let_go(database: "Database", after: str = "") -> str:
+    """Look at some of the limits that jobs wait for, from one on, and let go who can; return where to go on."""
+
+    def look(tx: "Tx") -> tuple[list[str], list[str]]:
+        keys = limits.parked_keys(tx, after)
+        return keys, [key for key, room in limits.rooms(tx, keys).items() if room > 0] if keys else []
+
+    def work(tx: "Tx", key: str) -> None:
+        tx.lock([key])
+        limits.release(tx, [key])
+
+    keys, roomy = database.read(look)
+    for key in roomy:
+        database.write(lambda tx, key=key: work(tx, key))  # type: ignore[misc]
+    return keys[-1] if len(keys) == limits.KEYS_AT_ONCE else ""
