@@ -107,7 +107,7 @@ class TestCommand:
 
         outcome = bench.run("true", launch=LAUNCH).outcome
 
-        assert str(outcome.error).endswith(f"run: chmod 600 {path}")
+        assert str(outcome.error).endswith(f"(run: chmod 600 {path})")
         assert VALUE not in str(outcome.error)
 
 

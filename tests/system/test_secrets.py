@@ -98,8 +98,8 @@ class TestRefusals:
 
         assert reason == (
             "secret KEY: not found as variable QUEUECTL_SECRET_KEY, /run/credentials/q.service/KEY, "
-            f"{folder}/KEY or variable KEY of the worker; "
-            f"run: mkdir -p -m 700 {folder} && install -m 600 /dev/stdin {folder}/KEY"
+            f"{folder}/KEY or variable KEY of the worker "
+            f"(run: mkdir -p -m 700 {folder} && install -m 600 /dev/stdin {folder}/KEY)"
         )
 
     @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o644])
@@ -108,42 +108,42 @@ class TestRefusals:
 
         reason = why_not(folder, KEY=VALUE)
 
-        assert reason == f"secret KEY: {path} is open to other users (mode {mode:o}); run: chmod 600 {path}"
+        assert reason == f"secret KEY: {path} is open to other users, mode {mode:o} (run: chmod 600 {path})"
 
     def test_a_folder_that_others_may_write_to(self, folder: Path) -> None:
         put(folder, "KEY", VALUE)
         folder.chmod(0o770)
 
-        assert why_not(folder) == f"secret KEY: others may write to {folder}; run: chmod 700 {folder}"
+        assert why_not(folder) == f"secret KEY: others may write to {folder} (run: chmod 700 {folder})"
 
     def test_a_file_of_another_user(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = put(folder, "KEY", VALUE)
         somebody = os.geteuid() + 1
         monkeypatch.setattr(os, "geteuid", lambda: somebody)
 
-        assert why_not(folder) == f"secret KEY: {path} belongs to another user; run: sudo chown {somebody} {path}"
+        assert why_not(folder) == f"secret KEY: {path} belongs to another user (run: sudo chown {somebody} {path})"
 
     @pytest.mark.parametrize("kind", ["folder", "pipe"])
     def test_what_is_not_a_file(self, folder: Path, kind: str) -> None:
         path = folder / "KEY"
         os.mkdir(path) if kind == "folder" else os.mkfifo(path)
 
-        assert why_not(folder).startswith(f"secret KEY: {path} is not a file; ")
+        assert why_not(folder).startswith(f"secret KEY: {path} is not a file (")
 
     @pytest.mark.parametrize(
         "value, words",
         [
             (b"", "is empty"),
             (VALUE + b"\0", "holds a NUL"),
-            (VALUE + b"x" * MAX_VARIABLE_BYTES, "is longer than a variable may be (128 KiB)"),
+            (VALUE + b"x" * MAX_VARIABLE_BYTES, "is longer than a variable may be, 128 KiB"),
         ],
     )
     def test_what_cannot_be_the_value_of_a_variable(self, folder: Path, value: bytes, words: str) -> None:
         path = put(folder, "KEY", value)
 
-        assert why_not(folder).startswith(f"secret KEY: {path} {words}; ")
+        assert why_not(folder).startswith(f"secret KEY: {path} {words} (")
         assert why_not(folder, QUEUECTL_SECRET_KEY=value).startswith(
-            f"secret KEY: the variable QUEUECTL_SECRET_KEY of the worker {words}; "
+            f"secret KEY: the variable QUEUECTL_SECRET_KEY of the worker {words} ("
         )
 
     def test_the_longest_value_that_the_kernel_takes(self, folder: Path) -> None:

@@ -168,6 +168,7 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     yield "Folder", safe(job.cwd or "/")
     for name, value in job.env_map.items():
         yield "Variable", safe(f"{name}={value}")
+    yield from _given("Secrets", ", ".join(job.launch_options.secrets) if job.launch_options else None)
     yield from _given("Tags", ", ".join(job.tag_list))
     yield from _given("Worker", job.worker_id)
 

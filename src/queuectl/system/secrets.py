@@ -76,7 +76,7 @@ def _refuse_shared(name: str, path: str, status: os.stat_result) -> None:
         raise _unusable(name, f"{path} belongs to another user", f"run: sudo chown {os.geteuid()} {word}")
     if status.st_mode & 0o077:
         raise _unusable(
-            name, f"{path} is open to other users (mode {status.st_mode & 0o777:o})", f"run: chmod 600 {word}"
+            name, f"{path} is open to other users, mode {status.st_mode & 0o777:o}", f"run: chmod 600 {word}"
         )
     folder = os.path.dirname(path)
     if os.stat(folder).st_mode & 0o022:
@@ -89,7 +89,7 @@ def _checked(name: str, value: bytes, where: str) -> bytes:
     if b"\0" in value:
         raise _unusable(name, f"{where} holds a NUL", "a variable cannot: give the command a file instead")
     if len(name) + 1 + len(value) > MAX_VARIABLE_BYTES:
-        raise _unusable(name, f"{where} is longer than a variable may be (128 KiB)", "give the command a file instead")
+        raise _unusable(name, f"{where} is longer than a variable may be, 128 KiB", "give the command a file instead")
     return value
 
 
@@ -104,4 +104,4 @@ def _missing(name: str, path: str, credentials: str) -> CannotStart:
 
 
 def _unusable(name: str, why: str, remedy: str) -> CannotStart:
-    return CannotStart(CANNOT_RUN, f"secret {name}: {why}; {remedy}")
+    return CannotStart(CANNOT_RUN, f"secret {name}: {why} ({remedy})")
