@@ -36,7 +36,7 @@ def test_no_trace_of_a_secret_is_kept(cli: Cli) -> None:
     assert VALUE not in shown + cli.ok("export")
 
 
-def test_run_brings_the_variables_of_its_caller(cli: Cli) -> None:
+def test_run_where_nobody_works_brings_the_variables_of_its_caller(cli: Cli) -> None:
     done = cli.run("run", "--secret", "API_KEY", IN_TWO, env={"API_KEY": VALUE})
 
     assert (done.returncode, done.stdout) == (0, "got ***\n")
