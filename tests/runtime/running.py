@@ -9,6 +9,7 @@ from pathlib import Path
 from queuectl.model.attempt import Report
 from queuectl.model.job import Claim, Job, dumps
 from queuectl.model.states import State
+from queuectl.runtime.launchpad import Launchpad
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import Runner
 from queuectl.settings import Settings, resolve
@@ -25,7 +26,7 @@ class Bench:
         self.home.make()
         self.loop = Loop()
         self.worker_id = secrets.token_hex(8)
-        self._devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self.pad = Launchpad(self.worker_id)
         self._seq = 0
 
     def start(
@@ -37,6 +38,7 @@ class Bench:
         timeout_s: float | None = None,
         split_output: object = False,
         launch: object = None,
+        kept_input: object = None,
         **settings: str,
     ) -> Runner:
         """Start a shell line, or an argument vector given as JSON; settings by key."""
@@ -49,7 +51,11 @@ class Bench:
             split_output=int(bool(split_output)),
             launch=None if launch is None else dumps(launch),
         )
-        return Runner(Claim(job=job), self.home, the_settings(**settings), dict(os.environb), self._devnull, self.loop)
+        assert kept_input is None or isinstance(kept_input, bytes)
+        env = dict(os.environb)
+        return Runner(
+            Claim(job=job), self.home, the_settings(**settings), env, self.pad, self.loop, kept_input=kept_input
+        )
 
     def turn(self, runner: Runner, until: float) -> None:
         """Do what a worker does between two settles."""
@@ -87,7 +93,7 @@ class Bench:
 
     def close(self) -> None:
         """Let go of what was opened."""
-        os.close(self._devnull)
+        self.pad.close()
         self.loop._epoll.close()
 
 

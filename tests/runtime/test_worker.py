@@ -116,6 +116,16 @@ def test_a_command_that_found_no_room_is_handed_back_and_not_charged(
     assert (job.attempts, job.run) == (1, 2)
 
 
+def test_a_job_reads_what_the_store_keeps_for_it_in_every_run(worker: Worker, db: Database) -> None:
+    spec = JobSpec(command="md5sum; exit $((1 - QUEUECTL_ATTEMPT / 2))", cwd="/", input=bytes(range(256)) * 4096)
+    submit(db, [spec.replace(backoff={"strategy": "fixed", "fixed_ms": 1})], who="me", environ={})
+
+    job = wait_for(lambda: turn(worker, db, lambda job: job.state is State.COMPLETED), "its second run")
+
+    tails = [run.output_tail for run in get_runs(db, job.seq)]
+    assert tails == [b"c35cc7d8d91728a0cb052831bc4ef372  -\n"] * 2
+
+
 def test_a_job_one_loss_short_of_burial_runs_alone(crowded: Worker, db: Database) -> None:
     alone, last = (add_job(db, command="sleep 600", losses=losses) for losses in (MAX_LOSSES - 1, 0))
 

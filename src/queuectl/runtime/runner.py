@@ -7,6 +7,7 @@ from functools import partial
 from queuectl.model.attempt import Report
 from queuectl.model.needs import unit_texts
 from queuectl.model.verdict import Outcome
+from queuectl.runtime.launchpad import Takeoff, outcome_of
 from queuectl.system import process
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
 from queuectl.system.masking import Mask
@@ -17,6 +18,8 @@ from queuectl.system.secrets import find_secrets
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.model.job import Claim, Job
+    from queuectl.model.launch import Launch
+    from queuectl.runtime.launchpad import Launchpad
     from queuectl.runtime.loop import Loop
     from queuectl.settings import Settings
     from queuectl.system.home import Home
@@ -46,8 +49,9 @@ class Runner:
         home: "Home",
         settings: "Settings",
         base_env: dict[bytes, bytes],
-        devnull: int,
+        pad: "Launchpad",
         loop: "Loop",
+        kept_input: bytes | None = None,
     ) -> None:
         self.claim = claim
         self.report: Report | None = None
@@ -58,6 +62,9 @@ class Runner:
         self._home = home
         self._settings = settings
         self._loop = loop
+        self._pad = pad
+        self._takeoff: Takeoff | None = None
+        self._kills_before = pad.kills.before_start()
         self._mark = claim.mark
         self._pid = self._pidfd = -1
         self._is_watching_output = False
@@ -77,7 +84,7 @@ class Runner:
         self._outputs = [self._output]
         if claim.job.split_output:
             self._outputs.append(self._make_output(stderr_path(home, claim.job.seq, claim.job.run)))
-        self._start(base_env, devnull)
+        self._start(base_env, kept_input)
 
     @property
     def elapsed_s(self) -> float:
@@ -136,14 +143,20 @@ class Runner:
         elif self._timeout_s and now >= self._started + self._timeout_s:
             self.stop(TIMEOUT)
 
-    def _start(self, base_env: dict[bytes, bytes], devnull: int) -> None:
+    def _start(self, base_env: dict[bytes, bytes], kept_input: bytes | None) -> None:
         job = self.claim.job
+        launch = job.launch_options
         try:
-            argv = self._argv(job)
+            argv = self._argv(job, self._settings.shell if launch is None else launch.shell or self._settings.shell)
             env = command_env(base_env, job, self._mark)
-            self._add_secrets(env)
-            output, errors = self._outputs[0].write_fd, self._outputs[-1].write_fd
-            self._pid = process.spawn(argv, env, job.cwd or "/", stdin=devnull, output=output, errors=errors)
+            if launch is not None and launch.secrets:
+                self._add_secrets(env, launch.secrets)
+            if launch is None:
+                output, errors = self._outputs[0].write_fd, self._outputs[-1].write_fd
+                stdin = self._pad.devnull
+                self._pid = process.spawn(argv, env, job.cwd or "/", stdin=stdin, output=output, errors=errors)
+            else:
+                self._pid = self._take_off(launch, argv, env, kept_input)
         except process.CannotStart as error:
             self.is_starved = error.is_passing
             outcome = Outcome.not_started(error.code, error.reason)
@@ -156,20 +169,36 @@ class Runner:
         self._pidfd = os.pidfd_open(self._pid)
         self._loop.watch(self._pidfd, self._on_exit)
 
-    def _add_secrets(self, env: dict[bytes, bytes]) -> None:
+    def _add_secrets(self, env: dict[bytes, bytes], names: tuple[str, ...]) -> None:
         """Give the command the secrets it names, and hide their values in all that is kept of its output."""
-        launch = self.claim.job.launch_options
-        if launch is None or not launch.secrets:
-            return
-        secrets = find_secrets(launch.secrets, self._home.secrets, os.environb)
+        secrets = find_secrets(names, self._home.secrets, os.environb)
         env.update(secrets)
         for output in self._outputs:
             output.mask = Mask(secrets.values())
 
-    def _argv(self, job: "Job") -> list[str]:
+    def _take_off(self, launch: "Launch", argv: list[str], env: dict[bytes, bytes], kept_input: bytes | None) -> int:
+        """Start a command that asks for something, and return its pid."""
+        job = self.claim.job
+        cwd = job.cwd or "/"
+        self._takeoff = Takeoff(launch, self._pad, f"{job.seq}.{job.run}")
+        stdin = self._takeoff.open_stdin(cwd, kept_input)
+        try:
+            return process.spawn(
+                argv,
+                env,
+                cwd,
+                stdin=self._pad.devnull if stdin is None else stdin,
+                output=self._outputs[0].write_fd,
+                errors=self._outputs[-1].write_fd,
+                preparation=self._takeoff.preparation(),
+            )
+        finally:
+            if stdin is not None:
+                os.close(stdin)
+
+    def _argv(self, job: "Job", shell: str) -> list[str]:
         if job.command is None:
             return job.argv_list or []
-        shell = self._settings.shell
         if len(job.command) < FILE_COMMAND_BYTES // 4 or len(job.command.encode()) < FILE_COMMAND_BYTES:
             return [shell, "-c", job.command]
         # The kernel takes no argument of 128 KiB or more.
@@ -195,11 +224,9 @@ class Runner:
         if not self._is_signalled:
             ended = process.reap(self._pid)
             assert ended is not None
-            outcome = Outcome.exited(ended.exit_code or 0)
-            if ended.signal:
-                outcome = Outcome.killed(ended.signal, process.signal_name(ended.signal))
+            outcome = None if self._takeoff is None else self._takeoff.outcome(ended)
             self._close()
-            self._finish(outcome, ended)
+            self._finish(outcome or outcome_of(ended, self._kills_before, self._pad.kills), ended)
 
     def _look_after_stop(self, now: float, processes: process.Processes) -> None:
         """Ask it to end, and end what is left after the grace; done when two looks find nothing but the dead leader.
@@ -246,6 +273,8 @@ class Runner:
     def _finish(self, outcome: Outcome, ended: process.Ended | None) -> None:
         if self._script is not None:
             remove_file(self._script)
+        if self._takeoff is not None:
+            self._takeoff.end()
         kept = self._output.finish()
         self.report = Report(
             outcome=outcome,

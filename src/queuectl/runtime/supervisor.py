@@ -21,7 +21,7 @@ from queuectl.runtime.spawn import Started, clean_env, end_of, start_worker
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WorkerOptions
 from queuectl.store import workers
-from queuectl.system import process
+from queuectl.system import cgroups, process
 from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import lock_path
 from queuectl.system.logfile import LogFile
@@ -93,6 +93,7 @@ class Supervisor:
     def run(self) -> None:
         """Keep the workers until told to stop or until they have nothing left to do."""
         close_inherited_on_exec()
+        cgroups.move_aside()
         signals = SignalPipe(STOP_SIGNALS)
         self._loop.watch(signals.fd, lambda: self._on_signals(signals.read()))
         self._heartbeat.start()

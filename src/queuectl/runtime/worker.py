@@ -21,10 +21,11 @@ from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity
+from queuectl.runtime.launchpad import Launchpad
 from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
-from queuectl.store import claims, workers
+from queuectl.store import claims, inputs, workers
 from queuectl.store.gates import Taker
 from queuectl.system import process
 from queuectl.system.limits import (
@@ -128,7 +129,7 @@ class Worker:
         self._is_leaving_off = False
         self._known_lease: Lease | None = None
         self._base_env = _base_env(target)
-        self._devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self._pad = Launchpad(identity.id)
         self._running: list[Runner] = []
         self._ended: list[tuple[Claim, Report]] = []
         self._is_looking = True
@@ -151,6 +152,7 @@ class Worker:
         while not self._is_over:
             self._turn()
         self._heartbeat.stop()
+        self._pad.close()
         try:
             self._identity.end()
         except StoreError as error:
@@ -306,7 +308,15 @@ class Worker:
         if self._is_lapsing() or not self._heartbeat.is_renewed:  # frozen since the claim: it may be another's by now
             self._ended.append((claim, Report(outcome=Outcome.lapsed())))
             return
-        runner = Runner(claim, self._target.home, self._settings, self._base_env, self._devnull, self._loop)
+        runner = Runner(
+            claim,
+            self._target.home,
+            self._settings,
+            self._base_env,
+            self._pad,
+            self._loop,
+            kept_input=self._kept_input(claim.job),
+        )
         self._running.append(runner)
         if runner.pid > 0:
             job = claim.job
@@ -316,6 +326,13 @@ class Worker:
         if runner.is_starved:
             self._log.warning("starved", "no memory, processes or files left to start a command; trying again shortly")
             self._retry_at = time.monotonic() + STARVED_PAUSE_S
+
+    def _kept_input(self, job: "Job") -> bytes | None:
+        """Fetch what a job reads on standard input, where the store holds it."""
+        launch = job.launch_options
+        if launch is None or not launch.has_input:
+            return None
+        return self._database.read(lambda tx: inputs.get(tx, job.seq))
 
     def _obey(self, stop: str) -> None:
         if not self._order:
