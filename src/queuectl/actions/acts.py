@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PAGE = 1000
 SAMPLES = 3
 MAX_DETAIL = 500
+MOST_LOCKED = 100
 
 
 class Done(Value):
@@ -96,6 +97,7 @@ def act_on_each(
         named: dict[int, str] = {}
         for job_id in ids:
             named.setdefault(selection.seq_of(tx, job_id), job_id)
+        _lock_limits(tx, list(named))
         # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
         locked = {job.seq: job for job in jobs.lock(tx, list(named))}
         try:
@@ -157,6 +159,7 @@ def act_on_many(
         def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
             done: list[Done] = []
             left = []
+            _lock_limits(tx, page)
             for job in jobs.lock(tx, page):
                 try:
                     if job.state in chosen.states:
@@ -175,6 +178,16 @@ def act_on_many(
         for state, number in left.items():
             passed[state] = passed.get(state, 0) + number
     return Tally(count=count, passed=passed)
+
+
+def _lock_limits(tx: "Tx", seqs: "Sequence[int]") -> None:
+    """Lock what jobs name before they are changed: who lets the next ones go must see those that are being parked.
+
+    Of too many none is locked; then a job may stay parked until a supervisor finds it, seconds later.
+    """
+    keys = jobs.limits_named(tx, seqs)
+    if len(keys) <= MOST_LOCKED:
+        tx.lock(keys)
 
 
 def described(wanted: "Selection") -> str:

@@ -97,6 +97,8 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
 
 def _at(tx: "Tx", job: "Job", run_at: int) -> "Job":
     """Let a waiting job run at a time; one that is held or blocked goes on waiting for that."""
+    if job.parked_for is not None and run_at > tx.now:
+        return moves.move(tx, Move.UNBLOCK, job.seq, State.SCHEDULED, run_at=run_at) or job
     if job.state is State.BLOCKED or (job.state is State.SCHEDULED and run_at > tx.now):
         after = job.replace(run_at=run_at)
         jobs.edit(tx, job, after)

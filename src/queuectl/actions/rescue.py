@@ -206,6 +206,7 @@ def _note_stuck(claim: "Claim", pids: "Sequence[int]", tx: "Tx") -> str:
 
 def _settle(reports: "Sequence[tuple[Orphan, Report]]", environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
     notes = []
+    tx.lock(key for orphan, _ in reports for key in orphan.claim.job.limit_list)
     for orphan, report in reports:
         claim = orphan.claim
         where = orphan.worker.host if orphan.worker else host.host_name()

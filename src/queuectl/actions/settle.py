@@ -8,7 +8,7 @@ from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
 from queuectl.store import attempts, claims, jobs, limits, moves, workers
 from queuectl.store.gates import Taker
-from queuectl.store.lanes import all_lanes
+from queuectl.store.lanes import all_lanes, narrow_queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,9 +124,13 @@ def _first(*times: int | None) -> int | None:
 
 
 def _wake_for_room(tx: "Tx", settled: "Sequence[Job]", taken: claims.Taken) -> None:
-    """Tell others when more room was made than this worker takes: in a narrow queue, or of units."""
-    left = [job for job in settled if job.queue in taken.narrow or job.needs]
-    if left and len(left) > sum(claim.job.queue in taken.narrow or bool(claim.job.needs) for claim in taken.claims):
+    """Tell others when a queue that lets only so many run, or a resource, has more room than this worker takes."""
+    narrow = narrow_queues(tx) if taken.narrow is None else taken.narrow
+    rooms: dict[str, int] = {}
+    for job, by in (*((job, 1) for job in settled), *((claim.job, -1) for claim in taken.claims)):
+        for gate in (*((job.queue,) if job.queue in narrow else ()), *((f"needs:{job.needs}",) if job.needs else ())):
+            rooms[gate] = rooms.get(gate, 0) + by
+    if any(room > 0 for room in rooms.values()):
         tx.wake()
 
 

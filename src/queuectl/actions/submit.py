@@ -1,7 +1,6 @@
 """Submit: writing jobs into the store, one or a hundred thousand, all or none."""
 
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
-from queuectl.model.job import dumps
 from queuectl.model.limits import LIMIT, names_in
 from queuectl.settings import resolve
 from queuectl.store import audit, config, inputs, jobs, limits, queues
@@ -36,7 +35,10 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
             )
         settings, _ = resolve(config.stored(tx), environ)
         terms = _terms(tx, specs, settings.max_retries)
-        seqs = jobs.insert(tx, specs, terms, _parked(tx, specs, terms))
+        parked = _parked(tx, specs)
+        seqs = jobs.insert(tx, specs, terms, parked)
+        if parked:
+            _let_go(tx, [specs[place] for place in parked])
         if any(spec.input is not None for spec in specs):
             inputs.insert(
                 tx, ((seq, spec.input) for seq, spec in zip(seqs, specs, strict=True) if spec.input is not None)
@@ -76,11 +78,11 @@ def _terms(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> dict[str, 
     return terms
 
 
-def _parked(tx: "Tx", specs: "Sequence[JobSpec]", terms: "Mapping[str, jobs.Terms]") -> dict[int, str]:
+def _parked(tx: "Tx", specs: "Sequence[JobSpec]") -> dict[int, str]:
     """Return which jobs wait for a limit from the start, by their place, and for which.
 
-    Those are the ones that have as many like them in the line before them as the limit lets run. However many jobs name
-    a mutex, the line holds few of them: a claim need not pass the others by.
+    All that name one: those for which there is room are let go when all are written. However many jobs name a mutex,
+    the line so holds few of them, and a claim need not pass the others by.
     """
     limited = {place: spec for place, spec in enumerate(specs) if spec.mutexes or spec.limits}
     if not limited:
@@ -89,24 +91,18 @@ def _parked(tx: "Tx", specs: "Sequence[JobSpec]", terms: "Mapping[str, jobs.Term
     _refuse_unknown_limits(tx, keys)
     if len(keys) > MOST_LOCKED:
         return {}  # too many to lock; a claim that meets them parks them
+    return {
+        place: spec.limit_keys[0]
+        for place, spec in limited.items()
+        if not spec.hold and spec.run_at is None and spec.delay_ms is None
+    }
+
+
+def _let_go(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
+    """Put those in the line for which there is room. Locked at the end alone: a large batch takes seconds to write."""
+    keys = {key for spec in specs for key in spec.limit_keys}
     tx.lock(keys)
-    slots = limits.slots_of(tx, keys)
-    places: dict[tuple[int, str, int], int] = {}
-    parked: dict[int, str] = {}
-    for place, spec in limited.items():
-        if spec.hold or spec.run_at is not None or spec.delay_ms is not None:
-            continue
-        queue, names = terms[spec.queue], spec.limit_keys
-        narrowest = min(names, key=lambda key: (slots[key], key))
-        lane, text = queue.lanes[spec.needs_text], dumps(names)
-        priority = queue.priority if spec.priority is None else spec.priority
-        before = (lane, text, priority)
-        if before not in places:
-            places[before] = limits.ahead(tx, lane, text, priority, slots[narrowest])
-        if places[before] >= slots[narrowest]:
-            parked[place] = narrowest
-        places[before] += 1
-    return parked
+    limits.release(tx, keys)
 
 
 def _refuse_unknown_limits(tx: "Tx", keys: "Collection[str]") -> None:

@@ -47,8 +47,8 @@ class Taken(Value):
     """When a rate lets a job start that it forbids now."""
     is_cut_short: bool = False
     """Whether something may be left that was out of reach for a moment: look again soon."""
-    narrow: frozenset[str] = frozenset()
-    """The queues that let only so many run: whoever ends a job there makes room."""
+    narrow: frozenset[str] | None = None
+    """The queues that let only so many run: whoever ends a job there makes room. None: nobody looked."""
 
 
 def claim(tx: "Tx", taker: Taker, wanted: int, *, is_idle: bool = True) -> Taken:
@@ -64,12 +64,16 @@ def claim(tx: "Tx", taker: Taker, wanted: int, *, is_idle: bool = True) -> Taken
         shares = {lanes[0].id: left} if len(lanes) == 1 else _shares(tx, lanes, left, _turns(taker, taken))
         heads = _heads_of(tx, shares)
         if any(map(_runs_alone, heads)):
-            heads = _beside(tx, taker.worker_id, shares, heads, is_idle=is_idle and not taken)
+            beside = _beside(tx, taker.worker_id, shares, heads, is_idle=is_idle and not taken)
+            if beside is None:
+                break
+            heads = beside
         if not heads:
-            break  # what others hold is theirs: they run it, or give it up with a wake
+            admission.pass_by(shares or [lane.id for lane in lanes])  # what others hold is theirs: they run it
+            continue
         admitted = admission.admit(heads)
         taken += _start(tx, admitted, taker.worker_id)
-        if _runs_alone(heads[0]) or (len(lanes) == 1 and len(admitted) == len(heads)):
+        if any(map(_runs_alone, admitted)) or (len(lanes) == 1 and len(admitted) == len(heads)):
             break
     admission.finish()
     return _taken(admission, taken)
@@ -182,8 +186,10 @@ def _runs_alone(job: Job) -> bool:
     return job.losses >= ALONE_FROM_LOSSES
 
 
-def _beside(tx: "Tx", worker_id: str, shares: dict[int, int], heads: "Sequence[Job]", *, is_idle: bool) -> list[Job]:
-    """Return what to take when some of the next jobs must run alone.
+def _beside(
+    tx: "Tx", worker_id: str, shares: dict[int, int], heads: "Sequence[Job]", *, is_idle: bool
+) -> list[Job] | None:
+    """Return what to take when some of the next jobs must run alone; None means nothing more.
 
     An idle worker takes such a job when it is the very next, unless another runs on this host. All others pass it by;
     but when it has waited long, one worker takes nothing more until it is idle.
@@ -193,7 +199,7 @@ def _beside(tx: "Tx", worker_id: str, shares: dict[int, int], heads: "Sequence[J
         if is_idle and not _is_one_alone_here(tx, worker_id):
             return [first]
         if not is_idle and tx.now - first.updated_at >= ALONE_PATIENCE_MS and _is_first_of_its_kind(tx, worker_id):
-            return []
+            return None
     return _heads_of(tx, shares, ALONE_FROM_LOSSES)
 
 
@@ -246,7 +252,9 @@ def _is_first_of_its_kind(tx: "Tx", worker_id: str) -> bool:
 def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
     for start in range(0, len(heads), CHUNK):
         names, params = listed("seq", [job.seq for job in heads[start : start + CHUNK]])
-        tx.changed(_START_SQL.format(seqs=names), {**params, "worker_id": worker_id, "now": tx.now})
+        begun = tx.changed(_START_SQL.format(seqs=names), {**params, "worker_id": worker_id, "now": tx.now})
+        if begun != len(params):
+            raise AssertionError(f"{begun} of {len(params)} jobs that this transaction holds could be started")
     for job in heads:
         if job.units is not None:
             tx.changed("UPDATE jobs SET units = :units WHERE seq = :seq", {"units": job.units, "seq": job.seq})

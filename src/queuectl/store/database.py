@@ -42,6 +42,14 @@ class Tx:
             self.locked.update(self.dialect.lock_names(missing, wait=not self.locked))
         return wanted & self.locked
 
+    def try_lock(self, names: "Iterable[str]") -> set[str]:
+        """Lock as `lock` does, but never wait: a worker that claims has better to do."""
+        wanted = set(names)
+        missing = sorted(wanted - self.locked)
+        if missing:
+            self.locked.update(self.dialect.lock_names(missing, wait=False))
+        return wanted & self.locked
+
     def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
         """Run a statement and return its rows."""
         return self.dialect.rows(sql, params)

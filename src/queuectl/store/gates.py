@@ -9,9 +9,7 @@ Whatever is limited is locked first, in a statement of its own, then counted, th
 8 claimers overran a limit of 3 in most of their claims. What nobody limits takes no lock.
 """
 
-import json
-
-from queuectl.model.job import dumps
+from queuectl.model.job import dumps, loads
 from queuectl.model.needs import Supply, fits, take, without
 from queuectl.model.states import Move, State
 from queuectl.model.value import Value
@@ -21,7 +19,7 @@ from queuectl.store.lanes import Lane, all_lanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from queuectl.model.job import Job
     from queuectl.model.needs import Units
@@ -86,23 +84,30 @@ class Admission:
         if self._is_plain and all(job.limits is None and job.deadline_at is None for job in heads):
             return heads
         keys = {key for job in heads for key in job.limit_list}
-        ours = self._tx.lock(keys) if keys else set()
+        ours = self._tx.try_lock(keys) if keys else set()
         rooms = limits.rooms(self._tx, keys) if keys else {}
         admitted: list[Job] = []
+        full: list[tuple[Job, str]] = []
         for job in heads:
             if job.lane_id not in self._lanes:
                 continue
-            if job.deadline_at is not None and job.deadline_at <= self._tx.now:
-                self._bury(job)
-            elif not ours.issuperset(job.limit_list):
+            if not ours.issuperset(job.limit_list):
                 self._shut(job.lane_id)
                 self.is_cut_short = True
-            elif full := [key for key in job.limit_list if rooms[key] < 1]:
-                self._park(job, full[0])
+            elif job.deadline_at is not None and job.deadline_at <= self._tx.now:
+                expire(self._tx, job)
+            elif shut := [key for key in job.limit_list if rooms[key] < 1]:
+                full.append((job, shut[0]))
             elif started := self._started(job):
                 admitted.append(started)
                 rooms |= {key: rooms[key] - 1 for key in job.limit_list}
+        self._park(full, admitted)
         return admitted
+
+    def pass_by(self, lane_ids: "Iterable[int]") -> None:
+        """Look no more at lanes whose next jobs others are just taking."""
+        for lane_id in lane_ids:
+            self._shut(lane_id)
 
     def finish(self) -> None:
         """Write when the rates let the next jobs start."""
@@ -123,7 +128,7 @@ class Admission:
         wanted = {name for names in locks.values() for name in names}
         if not wanted:
             return
-        ours = self._tx.lock(wanted)
+        ours = self._tx.try_lock(wanted)
         self.is_cut_short = len(ours) < len(wanted)
         fresh = self._served_lanes()
         self._lanes = {
@@ -217,17 +222,15 @@ class Admission:
         self._free = without(self._free, units)
         return job.replace(units=dumps(units))
 
-    def _park(self, job: "Job", key: str) -> None:
-        """Take a job, and its like, out of the line; what else they name may let others go meanwhile."""
-        self._aside += moves.park(self._tx, job, key)
-        limits.release(self._tx, (other for other in job.limit_list if other != key))
+    def _park(self, full: "Sequence[tuple[Job, str]]", admitted: "Sequence[Job]") -> None:
+        """Take jobs, and their like, out of the line; what else they name may let others go meanwhile."""
+        starting = {job.seq for job in admitted}
+        for job, key in full:
+            self._aside += moves.park(self._tx, job, key, starting)
+        limits.release(self._tx, {other for job, key in full for other in job.limit_list if other != key})
         if self._aside >= ASIDE_AT_ONCE:
             self.is_cut_short = True
             self._lanes.clear()
-
-    def _bury(self, job: "Job") -> None:
-        expire(self._tx, job)
-        self._aside += 1
 
     def _shut(self, lane_id: int) -> None:
         self._lanes.pop(lane_id, None)
@@ -274,4 +277,4 @@ def units_taken(tx: "Tx", taker: Taker) -> "list[Units]":
         """,
         {"worker_id": taker.worker_id, "group": taker.group or taker.worker_id},
     )
-    return [json.loads(str(row[0])) for row in rows]
+    return [loads(str(row[0])) for row in rows]

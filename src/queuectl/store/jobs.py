@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from queuectl.errors import BadInput
-from queuectl.model.job import Job, dumps
+from queuectl.model.job import Job, dumps, loads
 from queuectl.model.states import State
 from queuectl.model.value import Value, columns_of
 
@@ -254,6 +254,16 @@ def by_seqs(tx: "Tx", seqs: "Sequence[int]") -> list[Job]:
             job = Job.of_row(row)
             found[job.seq] = job
     return [found[seq] for seq in seqs if seq in found]
+
+
+def limits_named(tx: "Tx", seqs: "Sequence[int]") -> set[str]:
+    """Return the keys of the limits that jobs name."""
+    keys: set[str] = set()
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        rows = tx.rows(f"SELECT DISTINCT limits FROM jobs WHERE seq IN ({names}) AND limits IS NOT NULL", params)
+        keys.update(key for row in rows for key in loads(str(row[0])))
+    return keys
 
 
 def states_by_number(tx: "Tx", seqs: "Sequence[int]") -> dict[int, State]:

@@ -61,6 +61,11 @@ def all_lanes(tx: "Tx") -> list[Lane]:
     return [Lane.of_row(row) for row in tx.rows(_LANES)]
 
 
+def narrow_queues(tx: "Tx") -> frozenset[str]:
+    """Return the queues that let only so many jobs run at once."""
+    return frozenset(str(row[0]) for row in tx.rows("SELECT name FROM queues WHERE concurrency IS NOT NULL"))
+
+
 def lanes_of(tx: "Tx", queues: "Collection[str]") -> list[Lane]:
     """Return the lanes of some queues."""
     return [lane for lane in all_lanes(tx) if lane.queue in queues]

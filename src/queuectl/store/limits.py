@@ -4,6 +4,7 @@ Who holds a limit is counted from the running jobs, never from a number kept bes
 dies. A job whose limit is full is parked; the settle that frees the limit puts the next ones back in the line.
 """
 
+from queuectl.model.job import loads
 from queuectl.model.limits import LIMIT, MUTEX
 from queuectl.model.states import State
 from queuectl.model.value import Value, columns_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 UNLIMITED = 1 << 31
 RELEASED_AT_ONCE = 200
+REPARKED_AT_ONCE = 10
 KEYS_AT_ONCE = 200
 
 # Both skip from one value of the index to the next: a plain DISTINCT would read an entry for every job.
@@ -99,14 +101,12 @@ def slots_of(tx: "Tx", keys: "Collection[str]") -> dict[str, int]:
 
 def held(tx: "Tx") -> dict[str, int]:
     """Return how many running jobs hold each limit."""
-    import json
-
     counts: dict[str, int] = {}
     rows = tx.rows(
         "SELECT limits, count(*) FROM jobs WHERE state = 'processing' AND limits IS NOT NULL GROUP BY limits"
     )
     for limits, number in rows:
-        for key in json.loads(str(limits)):
+        for key in loads(str(limits)):
             counts[key] = counts.get(key, 0) + int(number or 0)
     return counts
 
@@ -136,11 +136,12 @@ def release(tx: "Tx", keys: "Iterable[str]") -> int:
     """Put the next jobs that wait for these limits back in the line, as many of each lane as there is room.
 
     Of each lane, because some lanes may be paused or needed by nobody: a job there must not keep others waiting. Those
-    too many are parked again by the claim that finds the limit full.
+    too many are parked again by the claim that finds the limit full. The caller has locked the keys: else a claim that
+    is just parking another job is not seen, and that job is found by the net alone (actions/parking.py).
     """
     wanted = sorted(set(keys))
     moved = 0
-    for key, room in rooms(tx, wanted).items():
+    for key, room in rooms(tx, wanted).items() if wanted else ():
         for lane_id in _lanes_parked_for(tx, key) if room > 0 else ():
             moved += _release_of_lane(tx, key, lane_id, min(room, RELEASED_AT_ONCE))
     if moved:
@@ -176,19 +177,32 @@ def _lanes_parked_for(tx: "Tx", key: str) -> list[int]:
 
 
 def _release_of_lane(tx: "Tx", key: str, lane_id: int, room: int) -> int:
-    rows = tx.rows(
-        f"""
-        SELECT seq, limits, priority
-          FROM jobs
-         WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id = :lane_id
-         ORDER BY priority DESC, seq
-         LIMIT :room {tx.dialect.skip_locked}
-        """,
-        {"key": key, "lane_id": lane_id, "room": room},
-    )
-    if not rows:
-        return 0
-    _, limits, priority = rows[0]
-    room -= ahead(tx, lane_id, str(limits), int(priority or 0), room)
-    seqs = [int(row[0] or 0) for row in rows[: max(0, room)]]
-    return moves.unpark(tx, seqs) if seqs else 0
+    """Put the next jobs of a lane back in the line; those that another limit would stop wait for that."""
+    for _ in range(REPARKED_AT_ONCE):
+        rows = tx.rows(
+            f"""
+            SELECT seq, limits, priority
+              FROM jobs
+             WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id = :lane_id
+             ORDER BY priority DESC, seq
+             LIMIT :room {tx.dialect.skip_locked}
+            """,
+            {"key": key, "lane_id": lane_id, "room": room},
+        )
+        if not rows:
+            return 0
+        _, text, priority = rows[0]
+        other = _other_that_is_full(tx, str(text), key)
+        if other is None or not moves.park_for_another(tx, lane_id, str(text), key, other):
+            room -= ahead(tx, lane_id, str(text), int(priority or 0), room)
+            seqs = [int(row[0] or 0) for row in rows[: max(0, room)]]
+            return moves.unpark(tx, seqs) if seqs else 0
+    return 0
+
+
+def _other_that_is_full(tx: "Tx", text: str, key: str) -> str | None:
+    """Return a limit that keeps jobs from running which another one lets go; None where it cannot be locked now."""
+    others = [other for other in loads(text) if other != key]
+    if not others or not tx.try_lock(others).issuperset(others):
+        return None
+    return next((other for other, room in rooms(tx, others).items() if room < 1), None)

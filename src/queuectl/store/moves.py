@@ -9,7 +9,7 @@ from queuectl.store.jobs import COLUMNS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from queuectl.model.job import Claim
     from queuectl.model.verdict import Verdict
@@ -99,8 +99,11 @@ def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
     )
 
 
-def park(tx: "Tx", job: Job, key: str, most: int = DUE_LIMIT) -> int:
-    """Take a ready job out of the line until a limit has room, with those in its lane that name the same limits."""
+def park(tx: "Tx", job: Job, key: str, starting: "Collection[int]" = (), most: int = DUE_LIMIT) -> int:
+    """Take a ready job out of the line until a limit has room, with those in its lane that name the same limits.
+
+    `starting` are the numbers of jobs that are about to start, and so stay.
+    """
     rows = tx.rows(
         f"""
         SELECT seq
@@ -110,7 +113,7 @@ def park(tx: "Tx", job: Job, key: str, most: int = DUE_LIMIT) -> int:
         """,
         {"lane_id": job.lane_id, "limits": job.limits, "most": most},
     )
-    names, params = listed("seq", sorted({job.seq, *(int(row[0] or 0) for row in rows)}))
+    names, params = listed("seq", sorted({job.seq, *(int(row[0] or 0) for row in rows)} - set(starting)))
     return tx.changed(
         f"""
         UPDATE jobs
@@ -131,6 +134,27 @@ def unpark(tx: "Tx", seqs: "Sequence[int]") -> int:
          WHERE state = 'blocked' AND parked_for IS NOT NULL AND seq IN ({names})
         """,
         {**params, "now": tx.now},
+    )
+
+
+def park_for_another(tx: "Tx", lane_id: int, limits: str, key: str, other: str, most: int = DUE_LIMIT) -> int:
+    """Let jobs of a lane that name the same limits and wait for one of them wait for another instead."""
+    rows = tx.rows(
+        f"""
+        SELECT seq
+          FROM jobs
+         WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id = :lane_id
+           AND limits = :limits
+         LIMIT :most {tx.dialect.skip_locked}
+        """,
+        {"key": key, "lane_id": lane_id, "limits": limits, "most": most},
+    )
+    if not rows:
+        return 0
+    names, params = listed("seq", [row[0] for row in rows])
+    return tx.changed(
+        f"UPDATE jobs SET parked_for = :other WHERE state = 'blocked' AND parked_for = :key AND seq IN ({names})",
+        {**params, "key": key, "other": other},
     )
 
 
