@@ -40,10 +40,12 @@ def add_worker(
     boot: str | None = None,
     namespace: str | None = None,
     pid: int = 1,
+    kind: str = workers.WORKER,
+    supervisor_id: str | None = None,
 ) -> str:
     """Register a worker that the database believes to be living and return its id."""
     row = workers.Worker(
-        id=worker_id, kind=workers.WORKER, state=workers.LIVE, supervisor_id=None, pid=pid, host=host,
+        id=worker_id, kind=kind, state=workers.LIVE, supervisor_id=supervisor_id, pid=pid, host=host,
         boot_id=boot_id() if boot is None else boot,
         pid_namespace=pid_namespace() if namespace is None else namespace,
         lock_path=lock_path, version="0", queues=None, slots=1, stop=None, beats=0, beat_at=0,
