@@ -52,6 +52,22 @@ def test_each_way_to_end_is_on_record(cli: Cli) -> None:
     assert {cli.job(job_id)["state"] for job_id in ends} == {"dead"}
 
 
+def test_a_command_finds_what_its_flags_ask_for(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("from the file\n")
+    memory = r"grep -q /queuectl\. /proc/self/cgroup && echo 524288 || ulimit -v"
+    job_id = cli.enqueue(
+        *("--memory", "512M", "--cpu-seconds", "90", "--nofile", "77", "--file-size", "3M", "--nice", "7"),
+        *("--umask", "027", "--shell", "/bin/bash", "--stdin", str(tmp_path / "in")),
+        f"{memory}; ulimit -t -n -f | grep -o '[0-9]*$'; nice; umask; echo ${{BASH_VERSION:+bash}}; cat",
+    )
+
+    cli.drain()
+
+    assert cli.ok("logs", job_id).split("\n") == [
+        *("524288", "90", "77", "3072", "7", "0027", "bash", "from the file", ""),
+    ]
+
+
 @on_sqlite
 def test_a_missing_shell_is_a_run_that_did_not_start(cli: Cli) -> None:
     cli.ok("config", "set", "shell", "/no/such/shell")
