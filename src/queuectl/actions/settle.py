@@ -139,7 +139,8 @@ def _settle(
 ) -> "tuple[list[Job], list[Claim]]":
     settled: list[Job] = []
     lost: list[Claim] = []
-    tx.lock(key for claim, _ in ended if claim.job.limits for key in claim.job.limit_list)
+    if limited := [claim.job for claim, _ in ended if claim.job.limits is not None]:
+        tx.lock(key for job in limited for key in job.limit_list)
     for claim, report in sorted(ended, key=lambda pair: pair[0].job.seq):  # one order for all: no deadlocks
         job = settle(tx, claim, report, holder.host, environ)
         if job is None:

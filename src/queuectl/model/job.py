@@ -112,37 +112,37 @@ class Job(Value):
     @property
     def argv_list(self) -> list[str] | None:
         """The argument vector, or None for a shell line."""
-        return None if self.argv is None else loads(self.argv)
+        return None if self.argv is None else _loads(self.argv)
 
     @property
     def env_map(self) -> dict[str, str]:
         """The variables the job adds to its worker's."""
-        return loads(self.env) if self.env else {}
+        return _loads(self.env) if self.env else {}
 
     @property
     def tag_list(self) -> list[str]:
         """The tags, in the order given."""
-        return loads(self.tags) if self.tags else []
+        return _loads(self.tags) if self.tags else []
 
     @property
     def limit_list(self) -> list[str]:
         """The keys of the limits it must stay within."""
-        return loads(self.limits) if self.limits else []
+        return read_list(self.limits) if self.limits else []
 
     @property
     def unit_map(self) -> "dict[str, int | list[int]]":
         """What it has of its worker's resources while it runs."""
-        return loads(self.units) if self.units else {}
+        return read_units(self.units) if self.units else {}
 
     @property
     def policy_map(self) -> "dict[str, object]":
         """What it says of the ends of its runs."""
-        return loads(self.policy) if self.policy else {}
+        return _loads(self.policy) if self.policy else {}
 
     @property
     def launch_map(self) -> "dict[str, object]":
         """What it asks of the process that runs it."""
-        return loads(self.launch) if self.launch else {}
+        return _loads(self.launch) if self.launch else {}
 
     @property
     def launch_options(self) -> "Launch | None":
@@ -165,7 +165,7 @@ class Job(Value):
     @property
     def own_backoff_map(self) -> "dict[str, object]":
         """The numbers of the backoff that are the job's own."""
-        return loads(self.backoff) if self.backoff else {}
+        return _loads(self.backoff) if self.backoff else {}
 
     def own_backoff(self, default: Backoff) -> Backoff:
         """Return the backoff in force for this job: its own numbers over those of the settings."""
@@ -195,8 +195,19 @@ def dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def loads(text: str) -> "Any":  # noqa: ANN401 - JSON is of any shape
-    """Read a list or an object as a column holds it."""
+def read_list(text: str) -> list[str]:
+    """Read a list of words as a column holds it."""
+    found: list[str] = _loads(text)
+    return found
+
+
+def read_units(text: str) -> "dict[str, int | list[int]]":
+    """Read what a job has of its worker's resources, as a column holds it."""
+    found: dict[str, int | list[int]] = _loads(text)
+    return found
+
+
+def _loads(text: str) -> "Any":  # noqa: ANN401 - JSON is of any shape
     import json  # a plain job has nothing to read this way
 
     return json.loads(text)

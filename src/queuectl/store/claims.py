@@ -96,12 +96,7 @@ def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
 
 def _taken(admission: Admission, taken: "Sequence[Job]") -> Taken:
     claims = tuple(Claim(job=job) for job in sorted(taken, key=lambda job: (-job.priority, job.seq)))
-    return Taken(
-        claims=claims,
-        opens_at=admission.opens_at,
-        is_cut_short=admission.is_cut_short,
-        narrow=admission.narrow,
-    )
+    return Taken.of_row((claims, admission.opens_at, admission.is_cut_short, admission.narrow))
 
 
 def _turns(taker: Taker, taken: "Sequence[Job]") -> Turns | None:

@@ -9,13 +9,13 @@ Whatever is limited is locked first, in a statement of its own, then counted, th
 8 claimers overran a limit of 3 in most of their claims. What nobody limits takes no lock.
 """
 
-from queuectl.model.job import dumps, loads
+from queuectl.model.job import dumps, read_units
 from queuectl.model.needs import Supply, fits, take, without
 from queuectl.model.states import Move, State
 from queuectl.model.value import Value
 from queuectl.model.weights import Turns
 from queuectl.store import limits, moves, queues
-from queuectl.store.lanes import Lane, all_lanes
+from queuectl.store.lanes import Lane, lane_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.model.needs import Units
     from queuectl.store.database import Tx
+    from queuectl.store.dialect import Row
 
 DEADLINE_WORDS = "its deadline passed before it could run"
 UNITS_PATIENCE_MS = 30_000
@@ -49,6 +50,40 @@ class Taker(Value):
         return not lane.needs or self.supply.could_take(lane.asks)
 
 
+class Map(Value):
+    """The lanes as one worker sees them; the same until somebody changes a queue, so it is drawn once."""
+
+    queue_of: "dict[int, str]"
+    served: "dict[int, Lane]"
+    narrow: frozenset[str]
+    """The queues that let only so many run: whoever ends a job there makes room."""
+    is_plain: bool
+
+    @classmethod
+    def of(cls, rows: "list[Row]", taker: Taker) -> "Map":
+        """Return the map for rows of lanes, drawn anew when they differ from the last."""
+        before = _last_maps.get(taker.worker_id)
+        if before is not None and before[0] is taker and before[1] == rows:
+            return before[2]
+        drawn = cls._drawn(rows, taker)
+        _last_maps[taker.worker_id] = taker, rows, drawn
+        return drawn
+
+    @classmethod
+    def _drawn(cls, rows: "list[Row]", taker: Taker) -> "Map":
+        lanes = [Lane.of_row(row) for row in rows]
+        served = {lane.id: lane for lane in lanes if lane.paused_at is None and taker.serves(lane)}
+        return cls(
+            queue_of={lane.id: lane.queue for lane in lanes},
+            served=served,
+            narrow=frozenset(lane.queue for lane in lanes if lane.concurrency is not None),
+            is_plain=not any(lane.is_special for lane in served.values()),
+        )
+
+
+_last_maps: dict[str, tuple[Taker, "list[Row]", Map]] = {}  # a process is one worker: it holds one
+
+
 class Admission:
     """What one claim may take: asked for the open lanes, then told of the next jobs of them, round by round."""
 
@@ -59,15 +94,12 @@ class Admission:
         """When a rate lets a job start that it forbids now."""
         self.is_cut_short = False
         """Whether something may be left that was out of reach for a moment: look again soon."""
-        self.narrow: frozenset[str] = frozenset()
-        """The queues that let only so many run: whoever ends a job there makes room."""
-        self._queue_of: dict[int, str] = {}
-        self._lanes = self._served_lanes()
+        self._lanes = self._look()
         self._rooms: dict[str, int] = {}
         self._starts: dict[str, int] = {}
         self._free: Units = {}
         self._aside = 0
-        self._is_plain = not any(lane.is_special for lane in self._lanes.values())
+        self._is_plain = self._map.is_plain
         if not self._is_plain:
             self._shut_full_lanes()
 
@@ -114,11 +146,11 @@ class Admission:
         for queue, next_start_at in self._starts.items():
             queues.set_next_start(self._tx, queue, next_start_at)
 
-    def _served_lanes(self) -> dict[int, Lane]:
-        lanes = all_lanes(self._tx)
-        self._queue_of = {lane.id: lane.queue for lane in lanes}
-        self.narrow = frozenset(lane.queue for lane in lanes if lane.concurrency is not None)
-        return {lane.id: lane for lane in lanes if lane.paused_at is None and self._taker.serves(lane)}
+    def _look(self) -> dict[int, Lane]:
+        """Read the lanes and return those that are served and not paused."""
+        self._map = Map.of(lane_rows(self._tx), self._taker)
+        self.narrow = self._map.narrow
+        return self._map.served.copy()
 
     def _shut_full_lanes(self) -> None:
         """Shut what is full; what seems to have room is locked, and looked at again when nobody else can take it."""
@@ -128,9 +160,9 @@ class Admission:
         wanted = {name for names in locks.values() for name in names}
         if not wanted:
             return
-        ours = self._tx.try_lock(wanted)
+        ours = self._tx.lock(wanted)  # held by claims alone, none of which waits for anything else
         self.is_cut_short = len(ours) < len(wanted)
-        fresh = self._served_lanes()
+        fresh = self._look()
         self._lanes = {
             lane_id: fresh[lane_id] for lane_id in self._lanes if lane_id in fresh and ours.issuperset(locks[lane_id])
         }
@@ -188,7 +220,7 @@ class Admission:
         for lane_id, number in self._tx.rows(
             "SELECT lane_id, count(*) FROM jobs WHERE state = 'processing' GROUP BY lane_id"
         ):
-            queue = self._queue_of.get(int(lane_id or 0), "")
+            queue = self._map.queue_of.get(int(lane_id or 0), "")
             counts[queue] = counts.get(queue, 0) + int(number or 0)
         return counts
 
@@ -277,4 +309,4 @@ def units_taken(tx: "Tx", taker: Taker) -> "list[Units]":
         """,
         {"worker_id": taker.worker_id, "group": taker.group or taker.worker_id},
     )
-    return [loads(str(row[0])) for row in rows]
+    return [read_units(str(row[0])) for row in rows]

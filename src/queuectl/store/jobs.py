@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from queuectl.errors import BadInput
-from queuectl.model.job import Job, dumps, loads
+from queuectl.model.job import Job, dumps, read_list
 from queuectl.model.states import State
 from queuectl.model.value import Value, columns_of
 
@@ -262,7 +262,7 @@ def limits_named(tx: "Tx", seqs: "Sequence[int]") -> set[str]:
     for start in range(0, len(seqs), CHUNK):
         names, params = listed("seq", seqs[start : start + CHUNK])
         rows = tx.rows(f"SELECT DISTINCT limits FROM jobs WHERE seq IN ({names}) AND limits IS NOT NULL", params)
-        keys.update(key for row in rows for key in loads(str(row[0])))
+        keys.update(key for row in rows for key in read_list(str(row[0])))
     return keys
 
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from queuectl.store.database import Tx
+    from queuectl.store.dialect import Row
 
 _LANES = """
     SELECT l.id, l.queue, l.needs, q.paused_at, q.concurrency, q.rate_count, q.rate_period_ms, q.next_start_at
@@ -56,9 +57,14 @@ class Lane(Value):
         return needs
 
 
+def lane_rows(tx: "Tx") -> "list[Row]":
+    """Return every lane as a row."""
+    return tx.rows(_LANES)
+
+
 def all_lanes(tx: "Tx") -> list[Lane]:
     """Return every lane."""
-    return [Lane.of_row(row) for row in tx.rows(_LANES)]
+    return [Lane.of_row(row) for row in lane_rows(tx)]
 
 
 def narrow_queues(tx: "Tx") -> frozenset[str]:

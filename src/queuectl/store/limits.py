@@ -4,7 +4,7 @@ Who holds a limit is counted from the running jobs, never from a number kept bes
 dies. A job whose limit is full is parked; the settle that frees the limit puts the next ones back in the line.
 """
 
-from queuectl.model.job import loads
+from queuectl.model.job import read_list
 from queuectl.model.limits import LIMIT, MUTEX
 from queuectl.model.states import State
 from queuectl.model.value import Value, columns_of
@@ -106,7 +106,7 @@ def held(tx: "Tx") -> dict[str, int]:
         "SELECT limits, count(*) FROM jobs WHERE state = 'processing' AND limits IS NOT NULL GROUP BY limits"
     )
     for limits, number in rows:
-        for key in loads(str(limits)):
+        for key in read_list(str(limits)):
             counts[key] = counts.get(key, 0) + int(number or 0)
     return counts
 
@@ -202,7 +202,7 @@ def _release_of_lane(tx: "Tx", key: str, lane_id: int, room: int) -> int:
 
 def _other_that_is_full(tx: "Tx", text: str, key: str) -> str | None:
     """Return a limit that keeps jobs from running which another one lets go; None where it cannot be locked now."""
-    others = [other for other in loads(text) if other != key]
+    others = [other for other in read_list(text) if other != key]
     if not others or not tx.try_lock(others).issuperset(others):
         return None
     return next((other for other, room in rooms(tx, others).items() if room < 1), None)
