@@ -26,6 +26,7 @@ from queuectl.actions.control import (
 from queuectl.actions.settle import Holder, settle_and_claim
 from queuectl.errors import BadInput, NotFound, Refused, UnknownName
 from queuectl.model.attempt import Report
+from queuectl.model.queue import Queue
 from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import Outcome
 from queuectl.store import audit, config, jobs, queues, workers
@@ -331,7 +332,7 @@ def test_a_queue_is_paused_once_even_before_its_first_job(db: Database) -> None:
 
     queue = db.read(lambda tx: queues.get(tx, "mail"))
     assert changed == [True, False]
-    assert queue == queues.Queue(name="mail", paused_at=NOW, created_at=NOW)
+    assert queue == Queue(name="mail", paused_at=NOW, created_at=NOW)
     assert last_act(db) == ("me", "queue pause", "mail", 0)
 
 

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from queuectl.actions import acts, control, edit
+from queuectl.actions import acts, control, edit, gatekeeping
 from queuectl.actions.acts import act_on_many, choose
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import submit
 from queuectl.model.edit import edit_from_fields
 from queuectl.model.job import JobSpec
 from queuectl.model.states import State
-from queuectl.store import audit, workers
+from queuectl.store import audit, limits, queues, workers
 from queuectl.store.database import Database
 from queuectl.store.jobs import Filter
 from tests.store.rows import NOW, add_job, add_worker
@@ -42,6 +42,13 @@ ACTS: dict[str, tuple[Callable[[Database], object], tuple[str, str | None, int]]
     "purge_some_dead": (lambda db: control.purge_some_dead(db, ["4"], who="me"), ("dlq purge", "4", 1)),
     "pause_queue": (lambda db: control.pause_queue(db, "mail", who="me"), ("queue pause", "mail", 1)),
     "resume_queue": (lambda db: control.resume_queue(db, "default", who="me"), ("queue resume", "default", 0)),
+    "set_queue": (
+        lambda db: gatekeeping.set_queue(db, "mail", {"concurrency": 4}, who="me"),
+        ("queue set", "mail (concurrency none -> 4)", 1),
+    ),
+    "delete_queue": (lambda db: gatekeeping.delete_queue(db, "empty", who="me"), ("queue delete", "empty", 1)),
+    "set_limit": (lambda db: gatekeeping.set_limit(db, "api", 4, who="me"), ("limit set", "api none -> 4", 1)),
+    "delete_limit": (lambda db: gatekeeping.delete_limit(db, "old", who="me"), ("limit delete", "old", 1)),
     "set_setting": (
         lambda db: control.set_setting(db, "max-retries", "7", who="me"),
         ("config set", "max_retries=7", 1),
@@ -63,6 +70,8 @@ def test_an_act_of_a_person_is_on_record(db: Database, name: str) -> None:
     add_worker(db)
     for state, held_at in ((State.PENDING, None), (State.PENDING, None), (State.BLOCKED, NOW), (State.DEAD, None)):
         add_job(db, state, held_at=held_at)
+    db.write(lambda tx: queues.create(tx, "empty"))
+    db.write(lambda tx: limits.put(tx, "old", 1))
 
     act(db)
 
@@ -82,7 +91,7 @@ def test_a_restart_of_workers_is_on_record_as_such(db: Database) -> None:
 def test_no_act_of_a_person_is_left_out_of_this_test() -> None:
     public = {
         name
-        for module in (acts, control, edit)
+        for module in (acts, control, edit, gatekeeping)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")

@@ -47,6 +47,9 @@ OFFERED = [
     ("queuectl show alpha |", "4 alfred alpha buried"),
     ("queuectl logs alpha |", ""),
     ("queuectl queue pause |", "default mail"),
+    ("queuectl queue set m|", "mail"),
+    ("queuectl limit show a|", "api"),
+    ("queuectl enqueue --limit |", "api"),
     ("queuectl --db sqlite:///no/such/file queue pause |", ""),
     ("queuectl --json --db sqlite://HOME/queue.db queue pause m|", "mail"),
     ("queuectl queue --db=sqlite://HOME/queue.db pause m|", "mail"),
@@ -66,6 +69,7 @@ def filled(local: Cli) -> Cli:
     local.drain()
     local.enqueue("--id", "alfred", "--queue", "mail", "printf 'x\ny\x1b[31m'")
     local.enqueue("--delay", "1h", "true")
+    local.ok("limit", "set", "api", "4")
     for name in ("file-one", "file-two"):
         (local.folder / name).write_text("")
     return local

@@ -35,7 +35,10 @@ from queuectl.store import jobs
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 NOW = 1_800_000_000_000
 # What comes back at once, whatever stands behind it; the others stay, wait, or write where they are told.
-QUICK = ("enqueue", "list", "show", "status", "logs", "cancel", "retry", "delete", "dlq", "queue", "config", "migrate")
+QUICK = (
+    "enqueue", "list", "show", "status", "logs", "cancel", "retry", "delete", "dlq", "queue", "limit", "config",
+    "migrate",
+)  # fmt: skip
 STAYING = {"--follow", "-f", "--watch", "-w", "--wait", "--edit", "-e", "--db"}
 DOCUMENTED = {0, 2, 3, 4, 6}
 

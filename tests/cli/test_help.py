@@ -14,7 +14,8 @@ from tests.program import Cli
 GROUPS = {
     "worker": ["start", "stop", "restart", "list", "install", "uninstall"],
     "dlq": ["list", "show", "retry", "purge"],
-    "queue": ["list", "pause", "resume"],
+    "queue": ["list", "show", "set", "pause", "resume", "delete"],
+    "limit": ["list", "show", "set", "delete"],
     "config": ["list", "get", "set", "unset"],
 }
 ALL = [[name] for name in COMMANDS] + [[group, verb] for group, verbs in GROUPS.items() for verb in verbs]

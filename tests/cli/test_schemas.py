@@ -21,6 +21,7 @@ from tests.program import PROGRAM, Cli, wait_for
 
 SCHEMAS = Path(queuectl.cli.__file__).parent / "schemas"
 SHARED = {"types", "job", "attempt", "worker"}
+GROUPS = ("worker", "dlq", "queue", "limit", "config")
 NOWHERE = {"db": None, "json": False}
 
 
@@ -100,6 +101,10 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
         yield _line(f"{words} --json")
     yield _line("migrate --json")
     yield "doctor", ["doctor", "--json"]
+    yield _line("limit set api 1 --json")
+    yield _line("limit set api 1 --json")
+    yield _line("queue set default --concurrency 100 --timeout 5m --json")
+    yield _line("queue set default --concurrency 100 --json")
     yield "enqueue", ["enqueue", "--json", "--from", str(_batch(cli.folder))]
     yield _line("logs done --json")
     yield _line("queue pause shut --json")
@@ -108,6 +113,8 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("worker start -d -j 8 --queue default --json")
     _wait_until_all_ran(cli)
     for words in ("list", "status", "worker list", "worker list --all", "dlq list", "queue list"):
+        yield _line(f"{words} --json")
+    for words in ("queue show shut", "queue show default", "limit show api", "limit show --mutex nobody", "limit list"):
         yield _line(f"{words} --json")
     for job in cli.json("list"):
         yield "show", ["show", str(job["id"]), "--json"]
@@ -153,6 +160,11 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("worker list --all --json")
     yield _line("dlq purge --yes --json")
     yield _line("queue resume shut --json")
+    yield _line("queue set none --rate 10/m --max-retries 0 --priority -3 --json")
+    yield _line("queue set none --rate none --json")
+    yield _line("queue delete none --json")
+    yield _line("limit set unused 0 --json")
+    yield _line("limit delete unused --json")
     yield _line("config set default-max-tries 6 --json")
     yield _line("config list --json")
     yield _line("config get default_max_tries --json")
@@ -178,7 +190,8 @@ def _batch(folder: Path) -> Path:
         {"id": "nowhere", "command": "true", "cwd": "/no/such/folder", "max_retries": 0},
         {"id": "waiting", "command": "exit 1", "backoff_strategy": "fixed", "job_retry_delay": "1h",
          "backoff_base": 3, "max_backoff_seconds": "2h", "backoff_jitter": 0.5},
-        {"id": "running", "command": "sleep 60"},
+        {"id": "running", "command": "sleep 60", "limits": ["api"]},
+        {"id": "parked", "command": "true", "limits": ["api"], "mutex": ["db"]},
         {"id": "later", "command": "true", "delay": "1h", "queue": "shut"},
         {"id": "unwanted", "command": "true", "queue": "shut"},
         {"id": "ready", "command": "true", "queue": "shut"},
@@ -205,7 +218,7 @@ def _wait_until_all_ran(cli: Cli) -> None:
 
 def _line(words: str) -> tuple[str, list[str]]:
     command, verb, *_ = words.split()
-    return f"{command}-{verb}" if command in ("worker", "dlq", "queue", "config") else command, words.split()
+    return f"{command}-{verb}" if command in GROUPS else command, words.split()
 
 
 def _check(name: str, line: str) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job
+from queuectl.model.queue import Queue
 from queuectl.model.value import Value
 from queuectl.store import migrate
 from queuectl.store.audit import Act
 from queuectl.store.database import Database, Tx
-from queuectl.store.queues import Queue
 from queuectl.store.workers import Worker
 
 HERE = Path(__file__).parent

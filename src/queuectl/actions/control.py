@@ -2,7 +2,8 @@
 
 from queuectl.actions import acts
 from queuectl.actions.acts import PAGE, Done
-from queuectl.errors import NotFound, Refused, did_you_mean
+from queuectl.actions.gatekeeping import unknown_queue
+from queuectl.errors import Refused
 from queuectl.model.states import Move, State
 from queuectl.settings import parse, resolve, setting_key, shown
 from queuectl.store import audit, config, jobs, moves, queues, workers
@@ -106,8 +107,7 @@ def resume_queue(database: "Database", name: str, *, who: str) -> bool:
 
     def work(tx: "Tx") -> bool:
         if queues.get(tx, name) is None:
-            meant = did_you_mean(name, [queue.name for queue in queues.all_queues(tx)])
-            raise NotFound(f"no queue {name!r}{meant}", hint="list them with: queuectl queue list")
+            raise unknown_queue(tx, name)
         changed = queues.set_paused(tx, name, None)
         audit.record(tx, who, "queue resume", name, int(changed))
         tx.wake()

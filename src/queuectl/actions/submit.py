@@ -37,8 +37,8 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
         terms = _terms(tx, specs, settings.max_retries)
         parked = _parked(tx, specs)
         seqs = jobs.insert(tx, specs, terms, parked)
-        if parked:
-            _let_go(tx, [specs[place] for place in parked])
+        if limited := [spec for spec in specs if spec.mutexes or spec.limits]:
+            _let_go(tx, limited)
         if any(spec.input is not None for spec in specs):
             inputs.insert(
                 tx, ((seq, spec.input) for seq, spec in zip(seqs, specs, strict=True) if spec.input is not None)
@@ -101,7 +101,10 @@ def _parked(tx: "Tx", specs: "Sequence[JobSpec]") -> dict[int, str]:
 def _let_go(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
     """Put those in the line for which there is room. Locked at the end alone: a large batch takes seconds to write."""
     keys = {key for spec in specs for key in spec.limit_keys}
+    if len(keys) > MOST_LOCKED:
+        keys = {key for key in keys if key.startswith(LIMIT)}
     tx.lock(keys)
+    _refuse_unknown_limits(tx, keys)  # again: whoever deletes one locks it, too
     limits.release(tx, keys)
 
 

@@ -10,12 +10,12 @@ from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError
 from queuectl.model import transfer
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job
+from queuectl.model.queue import Queue
 from queuectl.model.states import State
 from queuectl.model.transfer import MAX_NUMBER, End, Header, QueueLine, Reader, SettingLine
 from queuectl.model.value import Value
 from queuectl.settings import parse, resolve, shown
 from queuectl.store import attempts, audit, config, jobs, queues
-from queuectl.store.queues import Queue
 from queuectl.system.spool import Spool
 from queuectl.system.wholefile import whole_file
 

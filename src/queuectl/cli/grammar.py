@@ -31,11 +31,15 @@ _BY_METAVAR = {"FILE": "files", "PATH": "files", "DIR": "dirs"}
 _BY_NAME = {
     "queue": "queues",
     "tag": "tags",
+    "limits": "limits",
     "key": f"set:{','.join(SETTINGS)}",
     "state": f"list:{','.join(State)}",
     "backoff_strategy": f"set:{','.join(BackoffStrategy)}",
     "line": "command",
 }
+
+# What the word NAME stands for behind these commands.
+_NAMED = {"queue": "queues", "limit": "limits"}
 
 
 class Flag(Value):
@@ -49,8 +53,8 @@ class Flag(Value):
 class Node(Value):
     """What may follow some words: verbs, flags, and values by their place.
 
-    A kind says what a value may be: `set:a,b`, `list:a,b` (several, with commas), `ids:STATES`, `queues`, `tags`,
-    `files`, `dirs`, `command`, or `text`, of which nothing is known. The last place may repeat (`*`).
+    A kind says what a value may be: `set:a,b`, `list:a,b` (several, with commas), `ids:STATES`, `queues`, `limits`,
+    `tags`, `files`, `dirs`, `command`, or `text`, of which nothing is known. The last place may repeat (`*`).
     """
 
     words: tuple[str, ...]
@@ -132,8 +136,8 @@ def _kind(action: argparse.Action, command: str) -> str:
         return f"ids:{','.join(_wanted(command))}"
     if action.metavar in _BY_METAVAR:
         return _BY_METAVAR[str(action.metavar)]
-    if command == "queue" and action.dest == "name":
-        return "queues"
+    if action.dest == "name" and command in _NAMED:
+        return _NAMED[command]
     return _BY_NAME.get(action.dest, TEXT)
 
 

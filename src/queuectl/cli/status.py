@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.job import Job
+    from queuectl.model.queue import Queue
     from queuectl.store.database import Database, Tx
-    from queuectl.store.queues import Queue
     from queuectl.store.workers import Worker
 
     Table = tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]

@@ -136,6 +136,9 @@ class Dialect(ABC):
         """
         return 0, 0
 
+    def keep_out(self, table: str) -> None:  # noqa: B027 - one writes a file at a time
+        """Wait until nobody else uses a table, and keep others from it until this transaction ends; gives up soon."""
+
     def limit_answers(self, seconds: float | None) -> None:  # noqa: B027 - a file answers at once
         """Wait at most so long for each answer of a server from now on; None: as long as usual."""
 

@@ -4,18 +4,18 @@ Who holds a limit is counted from the running jobs, never from a number kept bes
 dies. A job whose limit is full is parked; the settle that frees the limit puts the next ones back in the line.
 """
 
-from queuectl.model.job import read_list
+from queuectl.model.job import Job, read_list
 from queuectl.model.limits import LIMIT, MUTEX
 from queuectl.model.states import State
 from queuectl.model.value import Value, columns_of
 from queuectl.store import moves
+from queuectl.store.jobs import COLUMNS as JOB_COLUMNS
 from queuectl.store.jobs import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from queuectl.model.job import Job
     from queuectl.store.database import Tx
 
 UNLIMITED = 1 << 31
@@ -83,6 +83,17 @@ def put(tx: "Tx", name: str, slots: int) -> None:
     )
 
 
+def create_as_it_was(tx: "Tx", limit: Limit) -> bool:
+    """Make a limit of another store; False means one of this name is here already, and stays as it is."""
+    values = ", ".join(f":{name}" for name in Limit.FIELDS)
+    return bool(
+        tx.changed(
+            f"INSERT INTO limits ({COLUMNS}) VALUES ({values}) ON CONFLICT (name) DO NOTHING",
+            limit.as_dict(),  # type: ignore[arg-type]
+        )
+    )
+
+
 def drop(tx: "Tx", name: str) -> bool:
     """Remove a limit; False means there was none."""
     return bool(tx.changed("DELETE FROM limits WHERE name = :name", {"name": name}))
@@ -101,14 +112,12 @@ def slots_of(tx: "Tx", keys: "Collection[str]") -> dict[str, int]:
 
 def held(tx: "Tx") -> dict[str, int]:
     """Return how many running jobs hold each limit."""
-    counts: dict[str, int] = {}
-    rows = tx.rows(
-        "SELECT limits, count(*) FROM jobs WHERE state = 'processing' AND limits IS NOT NULL GROUP BY limits"
-    )
-    for limits, number in rows:
-        for key in read_list(str(limits)):
-            counts[key] = counts.get(key, 0) + int(number or 0)
-    return counts
+    return _by_key(tx, State.PROCESSING)
+
+
+def in_line(tx: "Tx") -> dict[str, int]:
+    """Return how many ready jobs name each limit; a claim that meets one whose limit is full parks it."""
+    return _by_key(tx, State.PENDING)
 
 
 def rooms(tx: "Tx", keys: "Collection[str]") -> dict[str, int]:
@@ -161,14 +170,87 @@ def parked_keys(tx: "Tx", after: str = "", most: int = KEYS_AT_ONCE) -> list[str
     return [str(row[0]) for row in rows if row[0] is not None]
 
 
-def has_users(tx: "Tx", key: str) -> bool:
-    """Whether a job that is not over names a limit."""
-    held_back = "state IN ('pending', 'scheduled', 'blocked', 'failed', 'processing')"
-    row = tx.row(
-        f"SELECT 1 FROM jobs WHERE {held_back} AND limits IS NOT NULL AND replace(limits, :word, '') <> limits LIMIT 1",
-        {"word": f'"{key}"'},
+def users(tx: "Tx", key: str, most: int) -> list[str]:
+    """Return the ids of some jobs that are not over and name a limit.
+
+    Looks through all that wait and name any limit, and through all that wait for a time: nothing a claim should do.
+    """
+    found: list[str] = []
+    for where in _NOT_OVER:
+        rows = tx.rows(
+            f"SELECT given_id, seq FROM jobs WHERE {where} AND {_NAMES} ORDER BY seq + 0 LIMIT :most",
+            {"word": _word(key), "most": most - len(found)},
+        )
+        found += [str(given_id or seq) for given_id, seq in rows]
+        if len(found) >= most:
+            break
+    return found
+
+
+def holders(tx: "Tx", key: str) -> "list[Job]":
+    """Return the running jobs that hold a limit, the first to start first."""
+    rows = tx.rows(f"SELECT {JOB_COLUMNS} FROM jobs WHERE state = 'processing' AND {_NAMES}", {"word": _word(key)})
+    return sorted(map(Job.of_row, rows), key=lambda job: (job.started_at or 0, job.seq))
+
+
+def ready(tx: "Tx", key: str, most: int) -> list[str]:
+    """Return the ids of the next jobs in the line that name a limit; the claim parks them should it be full."""
+    rows = tx.rows(
+        f"SELECT given_id, seq FROM jobs WHERE state = 'pending' AND {_NAMES} ORDER BY priority DESC, seq LIMIT :most",
+        {"word": _word(key), "most": most},
     )
-    return row is not None
+    return [str(given_id or seq) for given_id, seq in rows]
+
+
+def parked(tx: "Tx", key: str, most: int) -> list[str]:
+    """Return the ids of the next jobs that are parked for a limit: so many probes as lanes, however many jobs."""
+    found = []
+    for lane_id in _lanes_parked_for(tx, key):
+        found += tx.rows(
+            """
+            SELECT priority, seq, given_id
+              FROM jobs
+             WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id = :lane_id
+             ORDER BY priority DESC, seq
+             LIMIT :most
+            """,
+            {"key": key, "lane_id": lane_id, "most": most},
+        )
+    found.sort(key=lambda row: (-int(row[0] or 0), int(row[1] or 0)))
+    return [str(given_id or seq) for _, seq, given_id in found[:most]]
+
+
+def parked_counts(tx: "Tx") -> dict[str, int]:
+    """Return how many jobs are parked for each limit; from the index alone."""
+    rows = tx.rows(
+        "SELECT parked_for, count(*) FROM jobs WHERE state = 'blocked' AND parked_for IS NOT NULL GROUP BY parked_for"
+    )
+    return {str(key): int(number or 0) for key, number in rows}
+
+
+# Whether a job names a limit: in the text of its limits each is quoted, and no name holds a quote.
+_NAMES = "limits IS NOT NULL AND replace(limits, :word, '') <> limits"
+# Spelt as the partial indexes are, so that none of these walks the history.
+_NOT_OVER = (
+    "state = 'processing'",
+    "state = 'pending'",
+    "state = 'blocked'",
+    "state IN ('scheduled', 'failed')",
+)
+
+
+def _by_key(tx: "Tx", state: State) -> dict[str, int]:
+
+    counts: dict[str, int] = {}
+    rows = tx.rows(f"SELECT limits, count(*) FROM jobs WHERE state = '{state}' AND limits IS NOT NULL GROUP BY limits")
+    for limits, number in rows:
+        for key in read_list(str(limits)):
+            counts[key] = counts.get(key, 0) + int(number or 0)
+    return counts
+
+
+def _word(key: str) -> str:
+    return f'"{key}"'
 
 
 def _lanes_parked_for(tx: "Tx", key: str) -> list[int]:

@@ -34,6 +34,7 @@ HASTY_CONNECT_SECONDS = 2
 HASTY_LOCK_SECONDS = 2.0
 HASTY_ANSWER_SECONDS = 3.0
 MIN_VERSION = 140000
+KEEP_OUT_MS = 500
 ALONE_SECONDS = 5
 APPLICATION = "queuectl"
 HOT_TABLES = ("jobs", "attempts", "workers")
@@ -199,6 +200,12 @@ class PostgresDialect(Dialect):
         # A moment, not NOWAIT: autovacuum makes way, but takes a second to notice.
         self.script(f"SET LOCAL lock_timeout = '{ALONE_SECONDS}s'")
         self.script(f"LOCK TABLE {', '.join(tables)}, schema_version IN ACCESS EXCLUSIVE MODE")
+
+    def keep_out(self, table: str) -> None:
+        """See Dialect; whoever has read a table holds a lock on it until they commit, and this waits for them all."""
+        # Those who come meanwhile wait behind this one, claims too: not for longer than they can bear.
+        self.script(f"SET LOCAL lock_timeout = '{KEEP_OUT_MS}ms'")
+        self.script(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
 
     def empty(self, tables: "Sequence[str]") -> None:
         """Remove all rows of tables at once."""

@@ -1,8 +1,8 @@
 """Queues and what holds for all of their jobs. A queue exists from the first job or command that names it."""
 
 from queuectl.errors import BadInput
-from queuectl.model.rate import Rate
-from queuectl.model.value import Value, columns_of
+from queuectl.model.queue import Queue
+from queuectl.model.value import columns_of
 from queuectl.store.lanes import create_lane
 
 TYPE_CHECKING = False
@@ -10,30 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from queuectl.store.database import Tx
-
-
-class Queue(Value):
-    """A queue; the fields are its columns."""
-
-    name: str
-    paused_at: int | None
-    created_at: int
-    concurrency: int | None = None
-    """How many of its jobs may run at once, over all hosts."""
-    rate_count: int | None = None
-    rate_period_ms: int | None = None
-    next_start_at: int | None = None
-    """When the rate lets the next job start."""
-    timeout_ms: int | None = None
-    max_retries: int | None = None
-    priority: int | None = None
-
-    @property
-    def rate(self) -> Rate | None:
-        """How often its jobs may start."""
-        if self.rate_count is None or self.rate_period_ms is None:
-            return None
-        return Rate(count=self.rate_count, period_ms=self.rate_period_ms)
 
 
 COLUMNS = columns_of(Queue)
@@ -103,7 +79,7 @@ def change(tx: "Tx", name: str, values: "Mapping[str, int | None]") -> bool:
     if before is None or not columns or before == before.replace(**values):
         return False
     # A rate that was changed holds from now on: what the old one forbade is over.
-    forget = ", next_start_at = NULL" if "rate_count" in values else ""
+    forget = ", next_start_at = NULL" if before.rate != before.replace(**values).rate else ""
     return bool(tx.changed(f"UPDATE queues SET {columns}{forget} WHERE name = :name", {**values, "name": name}))
 
 
@@ -124,3 +100,13 @@ def set_paused(tx: "Tx", name: str, paused_at: int | None) -> bool:
             {"name": name, "paused_at": paused_at},
         )
     )
+
+
+def delete(tx: "Tx", name: str) -> bool:
+    """Remove a queue and its lanes; False means there was none.
+
+    The caller knows that it holds no job and has `keep_out` of lanes: else a job that is just being added could come to
+    stand in a lane that is gone.
+    """
+    tx.changed("DELETE FROM lanes WHERE queue = :name", {"name": name})
+    return bool(tx.changed("DELETE FROM queues WHERE name = :name", {"name": name}))

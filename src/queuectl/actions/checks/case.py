@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from queuectl.errors import BadInput
+    from queuectl.model.queue import Queue
     from queuectl.model.states import State
     from queuectl.store.claims import Orphan
     from queuectl.store.database import Database, Tx
-    from queuectl.store.queues import Queue
     from queuectl.store.workers import Worker
 
 
