@@ -18,7 +18,7 @@ DEFAULTS: dict[str, object] = {"db": None, "json": False}
 COMMON = ("help", "db", "json")
 
 # Moves that are in the table and in the store, and that nothing causes in this version.
-NOT_YET = frozenset({Move.SNOOZE, Move.PARK, Move.STARVE, Move.EXPIRE})
+NOT_YET = frozenset({Move.STARVE})
 # Moves that may lead to more states than this version takes them to.
 LEADS_ONLY_TO = {Move.REVIVE: frozenset({State.PENDING})}
 # Settings that are stored and checked, and that nothing obeys in this version.

@@ -22,13 +22,14 @@ class Bell:
 
 
 class Begins:
-    """How many transactions were begun."""
+    """How many transactions were begun, and how many of them to write."""
 
     def __init__(self, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count = 0
+        self.count = self.writes = 0
         self._begin = db.dialect.begin
         monkeypatch.setattr(db.dialect, "begin", self._count_and_begin)
 
     def _count_and_begin(self, *, writing: bool) -> int:
         self.count += 1
+        self.writes += writing
         return self._begin(writing=writing)

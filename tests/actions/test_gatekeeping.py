@@ -16,6 +16,7 @@ from queuectl.store import claims, lanes, limits, overview, queues
 from queuectl.store.database import Database
 from queuectl.store.gates import Taker
 from tests.actions.bells import Bell
+from tests.store.racing import ON_POSTGRES, Race
 from tests.store.rows import (
     NOW,
     SECOND,
@@ -27,7 +28,6 @@ from tests.store.rows import (
     last_act,
     settle_run,
 )
-from tests.store.test_races import ON_POSTGRES, Race
 
 TRUE = JobSpec(command="true")
 LIMITED = JobSpec(command="true", limits=("api",))

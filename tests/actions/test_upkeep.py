@@ -382,6 +382,15 @@ def test_every_chore_has_its_turn(db: Database, chores: Chores) -> None:
     assert left(db) == []
 
 
+def test_a_supervisor_buries_what_is_past_its_deadline_within_a_second_or_two(db: Database, chores: Chores) -> None:
+    over = add_job(db, deadline_ms=HOUR, deadline_at=NOW)
+
+    chores.every_chore_once()
+
+    assert get_job(db, over.seq).state is State.DEAD
+    assert upkeep.EXPIRE_EVERY_S <= 1
+
+
 def end_worker(db: Database, worker_id: str, state: str, ended_at: int) -> None:
     """Write a worker that is no more."""
     add_worker(db, worker_id)

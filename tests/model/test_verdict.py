@@ -1,7 +1,11 @@
 """What follows from a run: every outcome, with and without retries left, cancelled or not, after 0 to 2 losses."""
 
+import json
+
 import pytest
 
+from queuectl.model.job import Job
+from queuectl.model.policy import check_ends
 from queuectl.model.retry import Backoff, BackoffStrategy
 from queuectl.model.states import MOVES, Move, State
 from queuectl.model.verdict import Outcome, OutcomeKind, Verdict, judge
@@ -135,3 +139,145 @@ def test_an_outcome_says_in_words_what_happened(outcome: Outcome, kind: OutcomeK
 def test_only_exit_code_0_is_a_success() -> None:
     assert [outcome for outcome in ALL if outcome.is_success] == [SUCCESS]
     assert not Outcome.timed_out(1_000, exit_code=0).is_success
+
+
+def a_job_with(**policy: object) -> Job:
+    """Return a running job with a policy of its own."""
+    return a_job(policy=json.dumps(policy))
+
+
+def judged(job: Job, outcome: Outcome, left_ms: int | None = None) -> tuple[Move, int, str | None]:
+    """Return the move that follows, whether the run is charged, and what is said of it."""
+    verdict = judge(job, outcome, BACKOFF, dice=0.5, left_ms=left_ms)
+    return verdict.move, verdict.charged, verdict.error
+
+
+KILLED = Outcome.killed(11, "SIGSEGV")
+TIMED_OUT = Outcome.timed_out(5_000, signal=9)
+NOT_STARTED = Outcome.not_started(127, "no such program: frob")
+OUT_OF_MEMORY = Outcome.out_of_memory(9, limit="1M")
+
+
+@pytest.mark.parametrize(
+    "codes, code, expected",
+    [
+        ([0, 3], 0, (Move.COMPLETE, 1, None)),
+        ([0, 3], 3, (Move.COMPLETE, 1, None)),
+        ([0, 3], 4, (Move.FAIL, 1, "exit code 4")),
+        ([3, 5], 0, (Move.FAIL, 1, "exit code 0 (success codes: 3, 5)")),
+        ([3, 5], 5, (Move.COMPLETE, 1, None)),
+    ],
+)
+def test_success_is_what_the_success_codes_say(codes: list[int], code: int, expected: object) -> None:
+    assert judged(a_job_with(success_codes=codes), Outcome.exited(code)) == expected
+
+
+@pytest.mark.parametrize("outcome", [TIMED_OUT.replace(exit_code=3), NOT_STARTED.replace(exit_code=3)])
+def test_a_success_code_of_a_command_that_did_not_end_by_itself_means_nothing(outcome: Outcome) -> None:
+    assert judged(a_job_with(success_codes=[0, 3]), outcome) == (Move.FAIL, 1, outcome.error)
+
+
+def test_a_snooze_code_means_later_and_costs_no_attempt() -> None:
+    job = a_job_with(snooze_codes={"99": 300_000}).replace(attempts=3, max_retries=3)
+
+    verdict = judge(job, Outcome.exited(99), BACKOFF, dice=0.5)
+
+    assert verdict == Verdict(
+        move=Move.SNOOZE,
+        state=State.SCHEDULED,
+        delay_ms=300_000,
+        error="asked to run again later (exit code 99)",
+    )
+    assert judged(job, Outcome.exited(98)) == (Move.BURY, 1, "exit code 98")
+    assert judged(job, Outcome.timed_out(1, exit_code=99)) == (Move.BURY, 1, "timed out after 0.001 s")
+
+
+def test_a_snoozed_job_that_was_cancelled_meanwhile_is_cancelled() -> None:
+    job = a_job_with(snooze_codes={"99": 300_000}).replace(cancel_requested=1)
+
+    assert judge(job, Outcome.exited(99), BACKOFF, dice=0.5) == STOPPED
+
+
+@pytest.mark.parametrize(
+    "outcome, ends",
+    [
+        (Outcome.exited(75), ("75",)),
+        (KILLED, ("signal", "SIGSEGV")),
+        (TIMED_OUT, ("timeout",)),
+        (NOT_STARTED, ("not_started", "127")),
+        (OUT_OF_MEMORY, ("out_of_memory",)),
+    ],
+)
+def test_a_policy_calls_an_end_by_these_names_and_no_others(outcome: Outcome, ends: tuple[str, ...]) -> None:
+    names = ["75", "127", "9", "signal", "SIGSEGV", "SIGKILL", "timeout", "not_started", "out_of_memory"]
+
+    retried = [name for name in names if judged(a_job_with(retry_on=[name]), outcome)[0] is Move.FAIL]
+    buried = [name for name in names if judged(a_job_with(no_retry_on=[name]), outcome)[0] is Move.BURY]
+
+    assert sorted(retried) == sorted(buried) == sorted(ends)
+
+
+def test_every_kind_of_end_that_is_judged_has_a_name_people_can_write() -> None:
+    for outcome in [*FAILURES, KILLED, TIMED_OUT, NOT_STARTED, OUT_OF_MEMORY]:
+        assert check_ends("retry_on", list(outcome.ends)) == list(outcome.ends)
+
+
+def test_what_is_not_retried_says_why() -> None:
+    only = a_job_with(retry_on=["64", "65", "66", "75", "timeout"])
+    never = a_job_with(no_retry_on=["2"])
+
+    assert judged(never, Outcome.exited(2)) == (Move.BURY, 1, "exit code 2; not retried (no_retry_on)")
+    assert judged(only, KILLED) == (Move.BURY, 1, "killed by SIGSEGV; not retried (retry_on 64-66, 75, timeout)")
+
+
+def test_the_last_run_says_nothing_of_a_policy_that_changed_nothing() -> None:
+    job = a_job_with(no_retry_on=["2"]).replace(max_retries=0)
+
+    assert judged(job, Outcome.exited(2)) == (Move.BURY, 1, "exit code 2")
+
+
+@pytest.mark.parametrize("outcome", [LOST, HANDED_BACK, CANCELLED], ids=lambda outcome: outcome.kind)
+def test_what_the_command_did_not_do_is_not_judged_by_its_policy(outcome: Outcome) -> None:
+    strict = a_job_with(retry_on=["75"], no_retry_on=["signal", "timeout"], snooze_codes={"99": 1}, success_codes=[3])
+
+    assert judge(strict, outcome, BACKOFF, dice=0.5, left_ms=-1) == judge(a_job(), outcome, BACKOFF, dice=0.5)
+
+
+NO_TIME = "its deadline leaves no time for another run"
+
+
+@pytest.mark.parametrize(
+    "left_ms, expected",
+    [
+        (None, (Move.FAIL, 1, "exit code 1")),
+        (2_001, (Move.FAIL, 1, "exit code 1")),
+        (2_000, (Move.BURY, 1, f"exit code 1; {NO_TIME}")),
+        (-5, (Move.BURY, 1, f"exit code 1; {NO_TIME}")),
+    ],
+)
+def test_a_retry_that_would_begin_after_the_deadline_is_none(left_ms: int | None, expected: object) -> None:
+    assert judged(a_job(), Outcome.exited(1), left_ms) == expected
+
+
+def test_a_snooze_beyond_the_deadline_buries_the_job_and_costs_no_attempt() -> None:
+    job = a_job_with(snooze_codes={"99": 5_000})
+
+    assert judged(job, Outcome.exited(99), 5_001)[0] is Move.SNOOZE
+    assert judged(job, Outcome.exited(99), 5_000) == (
+        Move.BURY,
+        0,
+        f"asked to run again later (exit code 99); {NO_TIME}",
+    )
+
+
+def test_a_run_that_the_deadline_stopped_is_the_last() -> None:
+    stopped = Outcome.past_deadline(3_600_000, signal=15)
+
+    assert (stopped.kind, stopped.is_success) == (OutcomeKind.TIMED_OUT, False)
+    for job in (a_job(), a_job_with(retry_on=["timeout"]), a_job(cancel_requested=1)):
+        # The database's clock may have been set back meanwhile: it is the last all the same.
+        assert judged(job, stopped, 60_000) == (Move.BURY, 1, "its deadline of 1h passed while it ran")
+
+
+def test_a_success_counts_also_after_the_deadline() -> None:
+    assert judged(a_job(), SUCCESS, -5) == (Move.COMPLETE, 1, None)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from queuectl.model.verdict import OutcomeKind
-from queuectl.runtime.runner import CANCEL, HAND_BACK, TIMEOUT
+from queuectl.runtime.runner import CANCEL, DEADLINE, HAND_BACK, TIMEOUT, longest_run
 from queuectl.system.limits import FILES_PER_RUN
 from tests.program import wait_for
-from tests.runtime.running import Bench, is_running
+from tests.runtime.running import Bench, a_job, is_running
 
 SHORT_GRACE = {"kill_grace_seconds": "0.3"}
 
@@ -440,3 +440,26 @@ def test_a_run_opens_no_more_files_than_a_worker_counts_on(bench: Bench) -> None
     bench.finish(runner)
 
     assert opened == FILES_PER_RUN
+
+
+@pytest.mark.parametrize(
+    "timeout_ms, setting_s, left_ms, expected",
+    [
+        (None, 0, None, (0, TIMEOUT)),
+        (None, 7, None, (7, TIMEOUT)),
+        (5_000, 7, None, (5, TIMEOUT)),
+        (None, 0, 1_500, (1.5, DEADLINE)),
+        (0, 7, 1_500, (1.5, DEADLINE)),
+        (5_000, 0, 1_500, (1.5, DEADLINE)),
+        (None, 1, 1_500, (1, TIMEOUT)),
+        (1_500, 0, 1_500, (1.5, TIMEOUT)),
+        (None, 0, 0, (0.001, DEADLINE)),
+    ],
+)
+def test_a_run_is_stopped_by_its_timeout_or_by_the_deadline_of_its_job(
+    timeout_ms: int | None, setting_s: float, left_ms: int | None, expected: tuple[float, str]
+) -> None:
+    deadline_at = None if left_ms is None else 9_000 + left_ms
+    job = a_job(1, "w1").replace(started_at=9_000, timeout_ms=timeout_ms, deadline_ms=1, deadline_at=deadline_at)
+
+    assert longest_run(job, setting_s) == expected

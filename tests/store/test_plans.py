@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, claims, jobs, moves, offers, workers
+from queuectl.store import audit, claims, gates, jobs, moves, offers, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.gates import Taker
 from queuectl.store.jobs import listed
@@ -116,6 +116,20 @@ def test_the_next_time_is_the_first_row_of_the_index_of_times(crowded: Database)
 
     assert_pinned(plans, "jobs_due")
     assert_nothing_sorted(plans)
+
+
+@pytest.mark.parametrize("overdue", [0, 3])
+def test_what_is_past_its_deadline_is_the_beginning_of_the_index_of_deadlines(crowded: Database, overdue: int) -> None:
+    for place in range(overdue):
+        add_job(crowded, deadline_ms=1, deadline_at=1 + place)
+    moved = "Update on jobs|SEARCH jobs USING INTEGER PRIMARY KEY"
+
+    plans = plans_of(crowded, lambda tx: [gates.has_overdue(tx), gates.expire_overdue(tx, 200)])
+
+    found = [plan for plan in plans if not re.search(moved, plan)]
+    assert_pinned(found, "jobs_deadline")
+    assert_nothing_sorted(found)
+    assert all("Seq Scan" not in plan and "SCAN jobs" not in plan for plan in plans if plan not in found)
 
 
 def test_cancel_requests_are_read_from_the_index_of_running_jobs(crowded: Database) -> None:

@@ -67,10 +67,10 @@ def cause(job: "Job", runs: "Sequence[Attempt]") -> str | None:
     if job.state not in (State.DEAD, State.FAILED, State.CANCELLED):
         return None
     ended = [run for run in runs if run.finished_at is not None]
-    what = _ended_by(job, ended[-1]) if ended and job.error != "cancelled before it ran" else job.error
+    what = _ended_by(job, ended[-1]) if ended else job.error
     if what is None:
         return None
-    if job.state is State.DEAD and job.losses < MAX_LOSSES and job.attempts:
+    if job.state is State.DEAD and job.losses < MAX_LOSSES and job.attempts > job.max_retries:
         return f"{what}; {counted(job.attempts, 'run')} used, none left"
     if job.state is State.FAILED:
         return f"{what}; {counted(max(1, job.max_retries + 1 - job.attempts), 'run')} left"
@@ -78,15 +78,22 @@ def cause(job: "Job", runs: "Sequence[Attempt]") -> str | None:
 
 
 def _ended_by(job: "Job", run: "Attempt") -> str | None:
-    if run.outcome is OutcomeKind.LOST and job.losses >= MAX_LOSSES:
-        return f"its worker died {job.losses} times while running it"
+    """Say what ended a job that has run: how its last run ended and what follows, or what came after that."""
+    error, of_run = job.error or run.error, run.error or ""
+    if error is None or not of_run or not error.startswith(of_run):
+        return error
+    return _run_ended_by(run) + error.removeprefix(of_run)
+
+
+def _run_ended_by(run: "Attempt") -> str:
+    said = run.error or ""
     if run.outcome is OutcomeKind.NOT_STARTED:
-        return f"it could not be started: {run.error}"
+        return f"it could not be started: {said}"
     if run.outcome is OutcomeKind.EXITED and run.exit_code in _SHELL_SAYS:
-        return f"{run.error} ({_SHELL_SAYS[run.exit_code]})"
+        return f"{said} ({_SHELL_SAYS[run.exit_code]})"
     if run.outcome is OutcomeKind.KILLED:
-        return f"{run.error} (signal {run.signal})"
-    return job.error or run.error
+        return f"{said} (signal {run.signal})"
+    return said
 
 
 def _why_running_is_over(tx: "Tx", job: "Job") -> Wait | None:

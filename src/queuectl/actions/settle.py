@@ -157,6 +157,9 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
 
     None means the claim was lost and nothing was touched.
     """
+    policy = claim.job.own_policy
+    if policy is not None:
+        report = report.replace(outcome=report.outcome.under(policy))
     outcome = report.outcome
     if claim.job.limits is not None:
         tx.lock(claim.job.limit_list)  # before: a claim that finds the limit full now must see this job end, or be seen
@@ -167,7 +170,8 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         if fresh is None:
             return None
         backoff = fresh.own_backoff(working_settings(tx, environ).backoff)
-        verdict = judge(fresh, outcome, backoff, random.random())
+        left_ms = None if fresh.deadline_at is None else fresh.deadline_at - tx.now
+        verdict = judge(fresh, outcome, backoff, random.random(), left_ms)
     after = moves.settle(tx, claim, verdict, outcome.exit_code)
     if after is not None:
         attempts.insert(tx, claim, report, host)

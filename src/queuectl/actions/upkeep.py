@@ -1,10 +1,12 @@
-"""Upkeep: removing jobs that were kept long enough and giving space back, by hand and, bit by bit, by supervisors."""
+"""Upkeep: what supervisors do bit by bit beside their workers: burying jobs whose deadline has passed, removing those
+that were kept long enough, giving space back. The latter two can be asked for by hand."""
 
 import random
 import time
 
 from queuectl.actions import pace
 from queuectl.actions.connect import working_settings
+from queuectl.actions.deadlines import expire_overdue
 from queuectl.actions.liveness import pulse
 from queuectl.actions.parking import let_go
 from queuectl.actions.sweep import Sweeper
@@ -38,6 +40,7 @@ PRUNE_EVERY_S = 60.0
 SHRINK_EVERY_S = 10.0
 SHRINK_PAGES = 200
 SWEEP_EVERY_S = 10.0
+EXPIRE_EVERY_S = 1.0
 LET_GO_EVERY_S = 5.0
 SOON_S = 0.1
 LAST_S = 0.5
@@ -172,7 +175,7 @@ class Upkeep:
         # By chance, so that supervisors that were started together do not all do it at once.
         first = time.monotonic() + FIRST_S * random.uniform(0.5, 1.5)
         self._parked_from = ""
-        chores = (self._prune, self._shrink, self._sweep, self._let_go)
+        chores = (self._prune, self._shrink, self._sweep, self._let_go, self._expire)
         self._chores: dict[Callable[[], float], float] = dict.fromkeys(chores, first)
 
     @property
@@ -184,7 +187,7 @@ class Upkeep:
         """Do the chore that has been due for longest, one step of it."""
         chore, _ = min(self._chores.items(), key=lambda item: item[1])
         began = time.monotonic()
-        self._chores[chore] = began + PRUNE_EVERY_S  # should it fail
+        self._chores[chore] = began + (EXPIRE_EVERY_S if chore == self._expire else PRUNE_EVERY_S)  # should it fail
         pause_s = chore()
         ended = time.monotonic()
         self._chores[chore] = ended + max(pause_s, REST * (ended - began))
@@ -208,6 +211,9 @@ class Upkeep:
     def _let_go(self) -> float:
         self._parked_from = let_go(self._database, self._parked_from)
         return SOON_S if self._parked_from else LET_GO_EVERY_S
+
+    def _expire(self) -> float:
+        return SOON_S if expire_overdue(self._database) else EXPIRE_EVERY_S
 
     def _sweep(self) -> float:
         return SOON_S if self._sweeper.step() else SWEEP_EVERY_S

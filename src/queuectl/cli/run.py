@@ -1,8 +1,8 @@
 """Run a command through the queue and stay with it: its output as it comes, and its exit code.
 
 It is a job like any other: kept, logged, shown. Workers take it; where none is running, this command runs it itself.
-Ctrl-C cancels it. The exit code is the command's own, 128+n for signal n, 124 for a timeout, 125 when queuectl itself
-could not do it, 130 when interrupted.
+Ctrl-C cancels it. The exit code is the command's own, 128+n for signal n, 124 for a timeout or a deadline, 125 when
+queuectl itself could not do it, 130 when interrupted; 1 when the command's own is 0 and --success-codes do not have it.
 """
 
 import os
@@ -167,6 +167,8 @@ def _outcome(tx: "Tx", seq: int) -> "tuple[Job, Attempt | None]":
 
 def _code(job: "Job", last: "Attempt | None") -> int:
     """Return what a shell would give for the command, or say that it was ours to fail."""
+    if last is None and job.state is State.DEAD:
+        return TIMEOUT_CODE  # its deadline passed before it could run
     if job.state is State.CANCELLED or last is None or last.outcome is None:
         return FAILURE_CODE
     if last.outcome is OutcomeKind.TIMED_OUT:
@@ -174,5 +176,5 @@ def _code(job: "Job", last: "Attempt | None") -> int:
     if last.outcome in (OutcomeKind.KILLED, OutcomeKind.OUT_OF_MEMORY) and last.signal:
         return SIGNAL_CODE + last.signal
     if last.outcome in (OutcomeKind.EXITED, OutcomeKind.NOT_STARTED) and last.exit_code is not None:
-        return last.exit_code
+        return last.exit_code or int(job.state is not State.COMPLETED)
     return FAILURE_CODE

@@ -11,9 +11,10 @@ from queuectl.actions.selection import Selection, numbers
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import facts, moment, print_json, safe, short, table, when
+from queuectl.model.policy import ends_text
 from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.states import WAITING_FOR_TIME, State
-from queuectl.model.units import counted, rough_duration_text, rough_size_text
+from queuectl.model.units import counted, duration_text, rough_duration_text, rough_size_text
 from queuectl.model.value import Value
 from queuectl.runtime.follow import measured
 from queuectl.store import attempts, jobs
@@ -165,12 +166,28 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     yield from _given(
         "Backoff", None if job.backoff is None else json.dumps(job_shape(job)["backoff"]).strip("{}").replace('"', "")
     )
+    yield from _policy_facts(job, now)
     yield "Folder", safe(job.cwd or "/")
     for name, value in job.env_map.items():
         yield "Variable", safe(f"{name}={value}")
     yield from _given("Secrets", ", ".join(job.launch_options.secrets) if job.launch_options else None)
     yield from _given("Tags", ", ".join(job.tag_list))
     yield from _given("Worker", job.worker_id)
+
+
+def _policy_facts(job: "Job", now: int) -> "Iterator[tuple[str, str]]":
+    """Yield what a job says of its time in all and of the ends of its runs."""
+    if job.deadline_ms is not None:
+        yield "Deadline", f"{duration_text(job.deadline_ms)} in all, until {when(job.deadline_at, now)}"
+    policy = job.own_policy
+    if policy is None:
+        return
+    yield from _given("Retry on", ends_text(policy.retry_on or ()))
+    yield from _given("No retry on", ends_text(policy.no_retry_on))
+    if policy.success_codes != (0,):
+        yield "Success codes", ends_text([str(code) for code in policy.success_codes])
+    snoozes = (f"{code} for {duration_text(delay_ms)}" for code, delay_ms in policy.snooze_codes.items())
+    yield from _given("Snooze codes", ", ".join(snoozes))
 
 
 def _remedy_of(job: "Job") -> str | None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from queuectl.model.launch import Launch
+    from queuectl.model.policy import Policy
 
 DEFAULT_QUEUE = "default"
 
@@ -138,6 +139,15 @@ class Job(Value):
     def policy_map(self) -> "dict[str, object]":
         """What it says of the ends of its runs."""
         return _loads(self.policy) if self.policy else {}
+
+    @property
+    def own_policy(self) -> "Policy | None":
+        """How the ends of its runs are judged; None where a plain job's are."""
+        if self.policy is None:
+            return None
+        from queuectl.model.policy import Policy  # a plain job has none
+
+        return Policy.of_map(self.policy_map)
 
     @property
     def launch_map(self) -> "dict[str, object]":

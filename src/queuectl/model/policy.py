@@ -7,7 +7,7 @@ from queuectl.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 TIMEOUT = "timeout"
 SIGNAL = "signal"
@@ -47,6 +47,23 @@ class Policy(Value):
         if any(end in self.no_retry_on for end in ends):
             return False
         return self.retry_on is None or any(end in self.retry_on for end in ends)
+
+
+def ends_text(ends: "Sequence[str]") -> str:
+    """Write ends of a run in few words: codes in a row as `64-78`."""
+    words: list[str] = []
+    first = last = -1
+    for end in ends:
+        if not end.isdigit():
+            words.append(end)
+            first = last = -1
+        elif last >= 0 and int(end) == last + 1:
+            last = int(end)
+            words[-1] = f"{first}-{last}"
+        else:
+            first = last = int(end)
+            words.append(end)
+    return ", ".join(words)
 
 
 def check_ends(name: str, value: object) -> list[str]:

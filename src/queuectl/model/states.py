@@ -43,7 +43,7 @@ MEANING: dict[State, str] = {
     State.SCHEDULED: "waits for a time (`run_at`), its first run or a snooze",
     State.BLOCKED: "waits for other jobs, for a named limit that is taken, or for a person who held it",
     State.PROCESSING: "a worker is running it",
-    State.COMPLETED: "exit code 0",
+    State.COMPLETED: "exit code 0, or one of its success codes",
     State.FAILED: "an attempt failed; waits for its retry time (`run_at`)",
     State.DEAD: "in the dead letter queue (DLQ)",
     State.CANCELLED: "a person, or a dead dependency, stopped it",
@@ -80,9 +80,9 @@ MOVES: dict[Move, tuple[frozenset[State], frozenset[State]]] = {
 
 WHY: dict[Move, str] = {
     Move.START: "a worker claims it",
-    Move.COMPLETE: "the command ended with exit code 0",
-    Move.FAIL: "the run failed and retries are left",
-    Move.BURY: "the run failed and no retries are left",
+    Move.COMPLETE: "the command ended with exit code 0, or with one of its success codes",
+    Move.FAIL: "the run failed, retries are left and its policy and deadline allow one",
+    Move.BURY: "the run failed and no retry is left, or its policy or deadline allows none",
     Move.LOST: "its worker died; counted in `losses`, not in `attempts`",
     Move.HAND_BACK: "its worker was told to stop at once; not charged",
     Move.SNOOZE: "the command asked to be run later; not charged",

@@ -5,7 +5,12 @@ from enum import StrEnum
 from queuectl.model.job import Job
 from queuectl.model.retry import Backoff, delay_ms
 from queuectl.model.states import Move, State
+from queuectl.model.units import duration_text
 from queuectl.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.model.policy import Policy
 
 MAX_LOSSES = 3
 
@@ -30,6 +35,10 @@ class Outcome(Value):
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None
+    signal_name: str | None = None
+    """The name of a signal that was not ours."""
+    is_past_deadline: bool = False
+    """Whether the time of the whole job was over, not that of this run."""
 
     @classmethod
     def exited(cls, code: int, *, note: str | None = None) -> "Outcome":
@@ -40,7 +49,8 @@ class Outcome(Value):
     @classmethod
     def killed(cls, signal: int, name: str, *, why: str | None = None) -> "Outcome":
         """A signal that was not ours ended the command."""
-        return cls(kind=OutcomeKind.KILLED, signal=signal, error=f"killed by {name}" + (f": {why}" if why else ""))
+        error = f"killed by {name}" + (f": {why}" if why else "")
+        return cls(kind=OutcomeKind.KILLED, signal=signal, signal_name=name, error=error)
 
     @classmethod
     def out_of_memory(cls, signal: int, *, limit: str | None = None) -> "Outcome":
@@ -55,6 +65,13 @@ class Outcome(Value):
         """The command ran longer than its timeout and was stopped."""
         error = f"timed out after {after_ms / 1000:g} s"
         return cls(kind=OutcomeKind.TIMED_OUT, exit_code=exit_code, signal=signal, error=error)
+
+    @classmethod
+    def past_deadline(cls, deadline_ms: int, *, exit_code: int | None = None, signal: int | None = None) -> "Outcome":
+        """The deadline of the job passed while the command ran, and it was stopped."""
+        error = f"its deadline of {duration_text(deadline_ms)} passed while it ran"
+        kind = OutcomeKind.TIMED_OUT
+        return cls(kind=kind, exit_code=exit_code, signal=signal, error=error, is_past_deadline=True)
 
     @classmethod
     def cancelled(cls, *, exit_code: int | None = None, signal: int | None = None) -> "Outcome":
@@ -83,8 +100,33 @@ class Outcome(Value):
 
     @property
     def is_success(self) -> bool:
-        """Whether the job is done."""
-        return self.kind is OutcomeKind.EXITED and self.exit_code == 0
+        """Whether the job is done; one with a policy of its own is asked `under` it."""
+        return self.kind is OutcomeKind.EXITED and self.error is None
+
+    def under(self, policy: "Policy") -> "Outcome":
+        """Return it as a policy sees it: which codes are no failure, or one though they are 0."""
+        if self.kind is not OutcomeKind.EXITED or self.exit_code is None:
+            return self
+        if self.exit_code in policy.success_codes:
+            return self.replace(error=None)
+        if str(self.exit_code) in policy.snooze_codes:
+            return self.replace(error=f"asked to run again later (exit code {self.exit_code})")
+        if self.exit_code == 0:
+            return self.replace(error=f"exit code 0 (success codes: {', '.join(map(str, policy.success_codes))})")
+        return self
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """What a policy may call it."""
+        if self.kind is OutcomeKind.TIMED_OUT:
+            return ("timeout",)
+        if self.kind is OutcomeKind.KILLED:
+            return ("signal", str(self.signal_name))
+        if self.kind is OutcomeKind.EXITED:
+            return (str(self.exit_code),)
+        if self.kind is OutcomeKind.NOT_STARTED:
+            return (self.kind.value, str(self.exit_code))
+        return (self.kind.value,)
 
 
 class Verdict(Value):
@@ -101,8 +143,11 @@ class Verdict(Value):
 SUCCESS = Verdict(move=Move.COMPLETE, state=State.COMPLETED, charged=1)
 
 
-def judge(job: Job, outcome: Outcome, backoff: Backoff, dice: float) -> Verdict:
-    """Decide what follows from a run of a job."""
+def judge(job: Job, outcome: Outcome, backoff: Backoff, dice: float, left_ms: int | None = None) -> Verdict:
+    """Decide what follows from a run of a job; `left_ms` is how long its deadline is away, None that it has none."""
+    policy = job.own_policy
+    if policy is not None:
+        outcome = outcome.under(policy)
     if outcome.is_success:
         return SUCCESS
     if outcome.kind is OutcomeKind.CANCELLED:
@@ -111,12 +156,48 @@ def judge(job: Job, outcome: Outcome, backoff: Backoff, dice: float) -> Verdict:
         return _judge_loss(job, outcome, backoff, dice)
     if outcome.kind is OutcomeKind.HANDED_BACK:
         return _cancelled_instead(job) or Verdict(move=Move.HAND_BACK, state=State.PENDING)
-    if job.attempts >= job.max_retries:
-        return Verdict(move=Move.BURY, state=State.DEAD, error=outcome.error, charged=1)
+    if policy is not None and (delay := _snooze_ms(policy, outcome)) is not None:
+        return _cancelled_instead(job) or _in_time(_snooze(outcome, delay), left_ms)
+    if job.attempts >= job.max_retries or outcome.is_past_deadline:
+        return _bury(outcome.error)
+    if policy is not None and (why := _why_not_again(policy, outcome)):
+        return _bury(f"{outcome.error}; not retried ({why})")
     if cancelled := _cancelled_instead(job):
         return cancelled.replace(charged=1)
     delay = delay_ms(job.attempts + 1, backoff, dice)
-    return Verdict(move=Move.FAIL, state=State.FAILED, delay_ms=delay, error=outcome.error, charged=1)
+    again = Verdict(move=Move.FAIL, state=State.FAILED, delay_ms=delay, error=outcome.error, charged=1)
+    return _in_time(again, left_ms)
+
+
+def _bury(error: str | None, charged: int = 1) -> Verdict:
+    return Verdict(move=Move.BURY, state=State.DEAD, error=error, charged=charged)
+
+
+def _snooze(outcome: Outcome, delay: int) -> Verdict:
+    return Verdict(move=Move.SNOOZE, state=State.SCHEDULED, delay_ms=delay, error=outcome.error)
+
+
+def _snooze_ms(policy: "Policy", outcome: Outcome) -> int | None:
+    """Return after how long a command asks to be run again; None when it does not."""
+    return policy.snooze_codes.get(str(outcome.exit_code)) if outcome.kind is OutcomeKind.EXITED else None
+
+
+def _why_not_again(policy: "Policy", outcome: Outcome) -> str | None:
+    """Say which part of a policy keeps a failed run from being tried again; None when none does."""
+    if policy.may_retry(outcome.ends):
+        return None
+    if any(end in policy.no_retry_on for end in outcome.ends):
+        return "no_retry_on"
+    from queuectl.model.policy import ends_text  # only a job that has a policy comes here
+
+    return f"retry_on {ends_text(policy.retry_on or ())}"
+
+
+def _in_time(again: Verdict, left_ms: int | None) -> Verdict:
+    """Return the verdict of a job that is to run again; one whose deadline is over before that is buried at once."""
+    if left_ms is None or (again.delay_ms or 0) < left_ms:
+        return again
+    return _bury(f"{again.error}; its deadline leaves no time for another run", again.charged)
 
 
 def _judge_loss(job: Job, outcome: Outcome, backoff: Backoff, dice: float) -> Verdict:

@@ -6,6 +6,7 @@ import threading
 
 from queuectl import clock
 from queuectl.actions.connect import connect
+from queuectl.actions.deadlines import expire_overdue
 from queuectl.actions.liveness import serving
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import QueuectlError
@@ -92,6 +93,8 @@ class Errand:
         job = database.read(lambda tx: jobs.get(tx, self._seq))
         if job is None or job.state in FINAL:
             return True
+        if job.deadline_at is not None:
+            expire_overdue(database)  # where nobody else is running, nobody else would
         if self._worker is None and (self._is_alone or not database.read(self._is_served)):
             self._worker = self._start()
         if self._has_died:

@@ -32,6 +32,7 @@ STUCK_SCAN_EVERY_S = 1.0
 FILE_COMMAND_BYTES = 128 << 10
 
 TIMEOUT = "timeout"
+DEADLINE = "deadline"
 CANCEL = "cancel"
 HAND_BACK = "hand back"
 LAPSE = "lapse"
@@ -78,8 +79,7 @@ class Runner:
         self._known: dict[int, float] = {}
         self._empty_scans = 0
         self._started = time.monotonic()
-        timeout_ms = claim.job.timeout_ms
-        self._timeout_s = settings.job_timeout if timeout_ms is None else timeout_ms / 1000
+        self._timeout_s, self._timeout_reason = longest_run(claim.job, settings.job_timeout)
         self._output = self._make_output(log_path(home, claim.job.seq, claim.job.run))
         self._outputs = [self._output]
         if claim.job.split_output:
@@ -141,7 +141,7 @@ class Runner:
             if now >= self._scan_at:
                 self._look_after_stop(now, processes)
         elif self._timeout_s and now >= self._started + self._timeout_s:
-            self.stop(TIMEOUT)
+            self.stop(self._timeout_reason)
 
     def _start(self, base_env: dict[bytes, bytes], kept_input: bytes | None) -> None:
         job = self.claim.job
@@ -259,6 +259,9 @@ class Runner:
         if self._stop_reason == TIMEOUT:
             after_ms = round(self._timeout_s * 1000)
             return Outcome.timed_out(after_ms, exit_code=ended.exit_code, signal=ended.signal)
+        if self._stop_reason == DEADLINE:
+            deadline_ms = self.claim.job.deadline_ms or 0
+            return Outcome.past_deadline(deadline_ms, exit_code=ended.exit_code, signal=ended.signal)
         if self._stop_reason == CANCEL:
             return Outcome.cancelled(exit_code=ended.exit_code, signal=ended.signal)
         if self._stop_reason == LAPSE:
@@ -292,6 +295,18 @@ class Runner:
 
     def _name_of(self, kept: Kept) -> str | None:
         return None if kept.file is None else os.path.relpath(kept.file, self._home.logs)
+
+
+def longest_run(job: "Job", job_timeout_s: float) -> tuple[float, str]:
+    """Return how many seconds a run may take, 0 for any, and what ends it then.
+
+    What is left until the deadline is measured by the database's clock at the claim, and then counted here.
+    """
+    timeout_s = job_timeout_s if job.timeout_ms is None else job.timeout_ms / 1000
+    if job.deadline_at is None:
+        return timeout_s, TIMEOUT
+    left_s = max(1, job.deadline_at - (job.started_at or 0)) / 1000
+    return (timeout_s, TIMEOUT) if 0 < timeout_s <= left_s else (left_s, DEADLINE)
 
 
 def command_env(base: dict[bytes, bytes], job: "Job", mark: str) -> dict[bytes, bytes]:

@@ -15,7 +15,7 @@ from queuectl.model.attempt import Report
 from queuectl.model.duty import Duty
 from queuectl.model.lease import Lease
 from queuectl.model.states import State
-from queuectl.model.units import rough_duration_text
+from queuectl.model.units import duration_text, rough_duration_text
 from queuectl.model.value import Value
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
@@ -490,7 +490,9 @@ def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
     took = rough_duration_text(max(0, now - (claim.job.started_at or now)))
     if job.state is State.COMPLETED:
         return f"completed in {took}"
-    reason = f"{report.outcome.error}, took {took}"
+    if job.state is State.SCHEDULED and job.run_at is not None:
+        return f"snoozed (exit code {job.exit_code}, took {took}); again in {duration_text(job.run_at - now)}"
+    reason = f"{job.error or report.outcome.error}, took {took}"
     if job.state is State.FAILED and job.run_at is not None:
         return f"failed ({reason}); attempt {job.attempts}/{job.max_retries}, again in {(job.run_at - now) / 1000:g} s"
     if job.state is State.DEAD:

@@ -9,19 +9,19 @@ Whatever is limited is locked first, in a statement of its own, then counted, th
 8 claimers overran a limit of 3 in most of their claims. What nobody limits takes no lock.
 """
 
-from queuectl.model.job import dumps, read_units
+from queuectl.model.job import Job, dumps, read_units
 from queuectl.model.needs import Supply, fits, take, without
 from queuectl.model.states import Move, State
 from queuectl.model.value import Value
 from queuectl.model.weights import Turns
 from queuectl.store import limits, moves, queues
+from queuectl.store.jobs import COLUMNS
 from queuectl.store.lanes import Lane, lane_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from queuectl.model.job import Job
     from queuectl.model.needs import Units
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Row
@@ -127,7 +127,7 @@ class Admission:
                 self._shut(job.lane_id)
                 self.is_cut_short = True
             elif job.deadline_at is not None and job.deadline_at <= self._tx.now:
-                expire(self._tx, job)
+                self._bury(job)
             elif shut := [key for key in job.limit_list if rooms[key] < 1]:
                 full.append((job, shut[0]))
             elif started := self._started(job):
@@ -260,6 +260,15 @@ class Admission:
         for job, key in full:
             self._aside += moves.park(self._tx, job, key, starting)
         limits.release(self._tx, {other for job, key in full for other in job.limit_list if other != key})
+        self._stop_at_enough()
+
+    def _bury(self, job: Job) -> None:
+        expire(self._tx, job)
+        self._aside += 1
+        self._stop_at_enough()
+
+    def _stop_at_enough(self) -> None:
+        """Take nothing more when this claim has put so many aside that others have waited for it long enough."""
         if self._aside >= ASIDE_AT_ONCE:
             self.is_cut_short = True
             self._lanes.clear()
@@ -270,10 +279,43 @@ class Admission:
 
 def expire(tx: "Tx", job: "Job") -> "Job | None":
     """Bury a job that waits and whose deadline has passed; None means it does not wait any more."""
-    buried = moves.move(tx, Move.EXPIRE, job.seq, State.DEAD, error=DEADLINE_WORDS)
+    error = f"{DEADLINE_WORDS} again" if job.run else DEADLINE_WORDS
+    buried = moves.move(tx, Move.EXPIRE, job.seq, State.DEAD, error=error)
     limits.left_line(tx, job)
     tx.tell()
     return buried
+
+
+def has_overdue(tx: "Tx") -> bool:
+    """Whether the deadline of a job that waits has passed: one probe of jobs_deadline."""
+    row = tx.row(f"SELECT min(deadline_at) FROM jobs WHERE {_HAS_DEADLINE}")
+    return row is not None and row[0] is not None and int(row[0]) <= tx.now
+
+
+def expire_overdue(tx: "Tx", most: int) -> int:
+    """Bury jobs that wait, for whatever, and whose deadline has passed, the longest over first; return how many."""
+    # A lower bound, too: else PostgreSQL expects a third of all jobs to be overdue, and sorts instead of walking.
+    rows = tx.rows(
+        f"""
+        SELECT {COLUMNS}
+          FROM jobs
+         WHERE {_HAS_DEADLINE} AND deadline_at >= 0 AND deadline_at <= :now
+         ORDER BY deadline_at
+         LIMIT :most {tx.dialect.skip_locked}
+        """,
+        {"now": tx.now, "most": most},
+    )
+    overdue = [Job.of_row(row) for row in rows]
+    # Tried, not waited for, since these rows are held. Those of a limit somebody is busy with are left for the next look.
+    ours = tx.try_lock(key for job in overdue for key in job.limit_list)
+    for job in overdue:
+        if ours.issuperset(job.limit_list):
+            expire(tx, job)
+    return len(rows)
+
+
+# Spelt as jobs_deadline is, so that both planners know that it holds the rows.
+_HAS_DEADLINE = "deadline_at IS NOT NULL AND state IN ('pending', 'scheduled', 'blocked', 'failed')"
 
 
 def ready_lanes(tx: "Tx", lane_ids: "Sequence[int]") -> set[int]:
