@@ -83,6 +83,9 @@ class Side(Generic[First]):
         return dialect._wait_for_lock(tries)
 
 
+ON_POSTGRES = pytest.mark.parametrize("target", ["postgres"], indirect=True)
+
+
 class Race:
     """Holds the first side inside its transaction while the second tries; then lets both end."""
 

@@ -23,13 +23,12 @@ from queuectl.store import jobs, limits, queues
 from queuectl.store.claims import Orphan
 from queuectl.store.database import Database, Tx
 from queuectl.store.gates import Taker
-from tests.store.racing import Race
+from tests.store.racing import ON_POSTGRES, Race
 from tests.store.rows import HOST, add_worker, get_job
 
 Act = Callable[[Database], object]
 TURNS = 20
 
-ON_POSTGRES = pytest.mark.parametrize("target", ["postgres"], indirect=True)
 BOTH_ORDERS = pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
 
 

@@ -25,7 +25,7 @@ from queuectl.store.database import Database, Tx
 from queuectl.store.gates import Taker
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.sqlite import SqliteDialect
-from tests.store.racing import Race
+from tests.store.racing import ON_POSTGRES, Race
 from tests.store.rows import (
     HOST,
     add_dead_worker,
@@ -40,7 +40,6 @@ from tests.store.rows import (
 )
 
 ON_SQLITE = pytest.mark.parametrize("target", ["sqlite"], indirect=True)
-ON_POSTGRES = pytest.mark.parametrize("target", ["postgres"], indirect=True)
 CANCELLED = Verdict(move=Move.STOP, state=State.CANCELLED)
 
 
