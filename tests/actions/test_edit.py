@@ -276,3 +276,41 @@ def test_what_changed_is_on_record_with_its_values_but_for_secrets(db: Database)
 
     [act] = db.read(lambda tx: audit.newest(tx, 1, action="edit"))
     assert act.target == "1,2 (priority various -> 5, queue default -> mail, command, env)"
+
+
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize(
+    "columns, fields, expected",
+    [
+        ({}, {"deadline": "1h"}, NOW + HOUR),
+        ({"run_at": NOW + 9 * HOUR}, {"deadline": "1h"}, NOW + 10 * HOUR),
+        ({"run": 1, "run_at": NOW + 9 * HOUR}, {"deadline": "1h"}, NOW + HOUR),
+        ({"deadline_ms": 5, "deadline_at": NOW + 1}, {"deadline": "1h"}, NOW + HOUR),
+        ({"deadline_ms": HOUR, "deadline_at": NOW + 1}, {"delay": "2h"}, NOW + 3 * HOUR),
+        ({"deadline_ms": HOUR, "deadline_at": NOW + 1}, {"delay": "2h", "deadline": "2h"}, NOW + 4 * HOUR),
+        ({"deadline_ms": HOUR, "deadline_at": NOW + 1, "run": 1}, {"delay": "2h"}, NOW + 1),
+        ({"deadline_ms": HOUR, "deadline_at": NOW + 1}, {"priority": 5}, NOW + 1),
+        ({"deadline_ms": HOUR, "deadline_at": NOW + 1}, {"deadline": "none"}, None),
+    ],
+)
+def test_a_deadline_counts_from_when_it_is_given_or_from_the_first_run(
+    db: Database, columns: dict[str, int], fields: dict[str, object], expected: int | None
+) -> None:
+    db.read_clock = FakeClock()
+    job = add_job(db, State.FAILED, created_at=NOW - 5 * HOUR, **{"run_at": NOW, **columns})  # type: ignore[arg-type]
+
+    edit(db, [job.id], change(**fields), who="me")
+
+    assert get_job(db, job.seq).deadline_at == expected
+
+
+def test_a_policy_that_says_two_things_of_one_end_is_refused(db: Database) -> None:
+    job = add_job(db, policy='{"no_retry_on": ["2"], "success_codes": [0, 3]}')
+
+    for fields in ({"retry_on": "2,75"}, {"snooze_codes": "3:5m"}):
+        with pytest.raises(BadInput):
+            edit(db, [job.id], change(**fields), who="me")
+
+    assert get_job(db, job.seq) == job

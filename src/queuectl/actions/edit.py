@@ -78,7 +78,7 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
             f"job {job.id} is {job.state} and waits for no time",
             hint=f"run it again with: queuectl retry {job.id}, then give it a time",
         )
-    after = edited(job, change)
+    after = edited(job, change, tx.now)
     if (after.queue, after.needs) != (job.queue, job.needs):
         after = after.replace(lane_id=queues.lane_of(tx, after.queue, after.needs or ""))
     # Before the move: the row is locked, and what is written here names the state it had.

@@ -5,6 +5,7 @@ from queuectl.model.fields import FIELDS, MAX_TAGS, PART_OF
 from queuectl.model.job import dumps
 from queuectl.model.limits import LIMIT, MUTEX, limit_keys, names_in
 from queuectl.model.needs import Needs, read_needs
+from queuectl.model.policy import check_policy
 from queuectl.model.spec import read_fields
 from queuectl.model.value import Value
 
@@ -117,7 +118,7 @@ def edit_from_fields(
     return edit
 
 
-def edited(job: "Job", edit: Edit) -> "Job":
+def edited(job: "Job", edit: Edit, now_ms: int) -> "Job":
     """Return the job as it is to be, all but its time, its state and its lane."""
     columns = {name: value for name, value in edit.values.items() if name not in (*_TIMES, *_ASKED)}
     if "command" in columns or "argv" in columns:
@@ -139,7 +140,21 @@ def edited(job: "Job", edit: Edit) -> "Job":
         if len(tags) > MAX_TAGS:
             raise BadInput(f"job {job.id} would have {len(tags)} tags; the limit is {MAX_TAGS}")
         columns["tags"] = dumps(tags) if tags else None
-    return job.replace(**columns)
+    after = job.replace(**columns)
+    if edit.parts.get("policy"):
+        check_policy(after.policy_map)
+    return after.replace(deadline_at=_deadline_at(after, edit, now_ms))
+
+
+def _deadline_at(job: "Job", edit: Edit, now_ms: int) -> int | None:
+    """Return when the time of a job is over: one given now counts from now, or from when it is first to run."""
+    has_run = job.run > 0
+    if job.deadline_ms is None:
+        return None
+    if "deadline_ms" not in edit.values and (has_run or not edit.has_time):
+        return job.deadline_at
+    first_run_at = edit.run_at(now_ms) if edit.has_time else job.run_at
+    return job.deadline_ms + (now_ms if has_run else max(now_ms, first_run_at or 0))
 
 
 _ASKED = ("needs", "use", "mutexes", "limits", "deadline_ms")
@@ -159,8 +174,5 @@ def _asked(job: "Job", edit: Edit) -> "dict[str, object]":
         keys = limit_keys(mutexes, limits)  # type: ignore[arg-type]
         columns["limits"] = dumps(keys) if keys else None
     if "deadline_ms" in values:
-        deadline_ms = values["deadline_ms"]
-        begins = max(job.created_at, job.run_at or 0) if job.run == 0 else job.created_at
-        columns["deadline_ms"] = deadline_ms
-        columns["deadline_at"] = begins + deadline_ms if isinstance(deadline_ms, int) else None
+        columns["deadline_ms"] = values["deadline_ms"]
     return columns

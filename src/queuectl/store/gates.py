@@ -306,7 +306,7 @@ def expire_overdue(tx: "Tx", most: int) -> int:
         {"now": tx.now, "most": most},
     )
     overdue = [Job.of_row(row) for row in rows]
-    # Tried, not waited for: these rows are held. Those of a limit somebody is busy with are left for the next look.
+    # Tried, not waited for, since the rows are held: those of a limit somebody is busy with are left for the next look.
     ours = tx.try_lock(key for job in overdue for key in job.limit_list)
     for job in overdue:
         if ours.issuperset(job.limit_list):
