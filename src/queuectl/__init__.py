@@ -6,8 +6,10 @@ __all__ = [
     "BadInput",
     "Job",
     "JobFailed",
+    "LimitInfo",
     "NotFound",
     "Queue",
+    "QueueInfo",
     "QueuectlError",
     "Refused",
     "Run",
@@ -19,6 +21,7 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from queuectl.api.gates import LimitInfo, QueueInfo
     from queuectl.api.job import Job, Run
     from queuectl.api.queue import Queue
     from queuectl.errors import BadInput, JobFailed, NotFound, QueuectlError, Refused, StoreError, WaitTimedOut
@@ -31,7 +34,14 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'queuectl' has no attribute {name!r}")
     from importlib import import_module
 
-    homes = {"Job": "api.job", "Queue": "api.queue", "Run": "api.job", "State": "model.states"}
+    homes = {
+        "Job": "api.job",
+        "LimitInfo": "api.gates",
+        "Queue": "api.queue",
+        "QueueInfo": "api.gates",
+        "Run": "api.job",
+        "State": "model.states",
+    }
     return getattr(import_module(f"queuectl.{homes.get(name, 'errors')}"), name)
 
 

@@ -322,3 +322,43 @@ def test_doctor_and_audit_answer(queue: Queue) -> None:
     assert {"level", "what", "mend"} <= set(queue.doctor()[0].FIELDS)
     assert [(act.action, act.count) for act in queue.audit(1)] == [("enqueue", 1)]
     assert queue.audit(action="cancel") == []
+
+
+def test_a_queue_is_configured_seen_and_deleted(queue: Queue) -> None:
+    made = queue.configure("mail", concurrency=4, rate="10/m", timeout=timedelta(minutes=5), max_retries=0, priority=3)
+    changed = queue.configure("mail", rate=None)
+
+    assert (made.name, made.concurrency, made.rate, made.timeout) == ("mail", 4, "10/m", 300.0)
+    assert (changed.rate, changed.concurrency, changed.is_paused) == (None, 4, False)
+    job = queue.enqueue("true", queue="mail")
+    assert (job.max_retries, job.priority) == (0, 3)
+    assert queue.queue("mail").counts[State.PENDING] == 1
+    with pytest.raises(Refused, match="queue mail holds 1 job"):
+        queue.delete_queue("mail")
+    job.delete()
+    queue.delete_queue("mail")
+    assert queue.queues() == []
+    with pytest.raises(NotFound, match="no queue 'mail'"):
+        queue.queue("mail")
+    with pytest.raises(BadInput, match="concurrency 0"):
+        queue.configure("mail", concurrency=0)
+    with pytest.raises(AttributeError, match="frozen"):
+        made.concurrency = 5  # type: ignore[misc]
+
+
+def test_limits_are_set_seen_and_deleted(queue: Queue) -> None:
+    queue.set_limit("api", 0)
+    [job] = queue.enqueue_many([{"command": "true", "limits": ["api"], "mutex": "db"}])
+
+    seen = [(each.kind, each.name, each.slots, each.held, each.waiting) for each in queue.limits()]
+    assert seen == [("limit", "api", 0, 0, 1)]
+    assert queue.job(job.id).state is State.BLOCKED
+    queue.set_limit("api", 1)
+    assert queue.job(job.id).state is State.PENDING
+    with pytest.raises(Refused, match="limit api is named by jobs"):
+        queue.delete_limit("api")
+    job.cancel()
+    queue.delete_limit("api")
+    assert queue.limits() == []
+    with pytest.raises(BadInput, match="slots -1 is out of range"):
+        queue.set_limit("api", -1)

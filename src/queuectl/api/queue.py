@@ -3,11 +3,12 @@
 import json
 from functools import partial
 
-from queuectl.actions import acts, archive, control, doctor, transfer, upkeep
+from queuectl.actions import acts, archive, control, doctor, gatekeeping, transfer, upkeep
 from queuectl.actions.connect import settings_of
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import submit
-from queuectl.api.fields import filter_of, spec_of, spec_of_any
+from queuectl.api.fields import filter_of, plain_fields, spec_of, spec_of_any
+from queuectl.api.gates import LimitInfo, QueueInfo, limit_info, queue_info
 from queuectl.api.job import Job
 from queuectl.api.session import Session, ended_of
 from queuectl.clock import wall_ms
@@ -16,7 +17,7 @@ from queuectl.model.checks import check_name
 from queuectl.model.states import State
 from queuectl.runtime.errand import Errand
 from queuectl.runtime.wait import wait_for_all, wait_for_any
-from queuectl.store import audit, jobs
+from queuectl.store import audit, jobs, overview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Protocol, Self, Unpack
 
     from queuectl.api.fields import Choice, Command, JobOptions
+    from queuectl.api.gates import QueueSettings
     from queuectl.model.finding import Finding
     from queuectl.model.job import Job as Row
     from queuectl.model.job import JobSpec
@@ -151,6 +153,46 @@ class Queue:
     def resume(self, queue: str) -> None:
         """Hand out jobs of a queue again."""
         control.resume_queue(self._database, check_name("queue", queue), who=self._who)
+
+    def configure(self, queue: str, **settings: "Unpack[QueueSettings]") -> QueueInfo:
+        """Set what is given for a queue, as `queue set` does, and make it if it is new; None takes a setting back.
+
+        Concurrency and rate are in force at once; timeout, retries and priority are for jobs added from now on.
+        """
+        name = check_name("queue", queue)
+        gatekeeping.set_queue(self._database, name, plain_fields(settings), who=self._who)
+        return self.queue(name)
+
+    def queue(self, name: str) -> QueueInfo:
+        """Return a queue by its name; raises `NotFound`."""
+
+        def look(tx: "Tx") -> QueueInfo:
+            view = overview.queue(tx, check_name("queue", name))
+            if view is None:
+                raise gatekeeping.unknown_queue(tx, name)
+            return queue_info(view)
+
+        return self._database.read(look)
+
+    def queues(self) -> "list[QueueInfo]":
+        """Return every queue, by name."""
+        return [queue_info(view) for view in self._database.read(overview.all_queues)]
+
+    def delete_queue(self, queue: str) -> None:
+        """Remove a queue that holds no job, with what was set for it; raises `Refused` otherwise."""
+        gatekeeping.delete_queue(self._database, check_name("queue", queue), who=self._who)
+
+    def limits(self) -> "list[LimitInfo]":
+        """Return every limit, and the mutexes that jobs hold or wait for now."""
+        return [limit_info(view) for view in self._database.read(overview.all_limits)]
+
+    def set_limit(self, name: str, slots: int) -> None:
+        """Make a limit, or give it another number; it is in force at once, and with 0 no job that names it starts."""
+        gatekeeping.set_limit(self._database, check_name("limit", name), slots, who=self._who)
+
+    def delete_limit(self, name: str) -> None:
+        """Remove a limit; raises `Refused` while a job that is not over names it."""
+        gatekeeping.delete_limit(self._database, check_name("limit", name), who=self._who)
 
     def settings(self) -> "dict[str, int | float | str]":
         """Return the settings in force; durations are in seconds, sizes in bytes."""
