@@ -10,9 +10,10 @@ from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError
 from queuectl.model import transfer
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job
+from queuectl.model.linechecks import FORMAT, MAX_NUMBER
 from queuectl.model.queue import Queue
 from queuectl.model.states import State
-from queuectl.model.transfer import MAX_NUMBER, End, Header, QueueLine, Reader, SettingLine
+from queuectl.model.transfer import End, Header, QueueLine, Reader, SettingLine
 from queuectl.model.value import Value
 from queuectl.settings import parse, resolve, shown
 from queuectl.store import attempts, audit, config, jobs, queues
@@ -99,7 +100,7 @@ def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[
     def work(tx: "Tx") -> End:
         tx.dialect.read_at_leisure()
         last = tx.dialect.last_number("jobs", "seq")
-        header = Header(format=transfer.FORMAT, version=__version__, exported_at=tx.now, last_number=last)
+        header = Header(format=FORMAT, version=__version__, exported_at=tx.now, last_number=last)
         write(transfer.header_shape(header))
         if wanted is None:
             for queue in queues.all_queues(tx):
