@@ -15,10 +15,11 @@ from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import FINAL
 from queuectl.store import jobs, limits, queues
 from queuectl.store.database import Database, Tx
+from queuectl.store.postgres import PostgresDialect
 from tests.store.crowd import Crowd
 from tests.store.rows import get_runs
 
-JOBS = 150
+JOBS = 80
 INTERVAL_MS = 20
 BOUNDS = {"queue:narrow": 3, "limit:api": 3, "limit:disk": 2}
 SEEDS = (1, 2)
@@ -55,14 +56,20 @@ def test_eight_claimers_that_die_at_random_exceed_nothing_and_leave_nothing_behi
 def test_without_the_guard_of_the_locks_eight_claimers_take_too_much(
     db: Database, target: Target, spec: JobSpec, bounds: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Tx, "lock", lambda self, names: set(names))
+    monkeypatch.setattr(PostgresDialect, "lock_names", lambda self, names, wait: names)
     add_gates(db)
-    submit(db, [spec] * JOBS, who="me", environ={})
+    # In several queues: of each, only as many as the limit lets run stand in the line.
+    submit(db, [spec.replace(queue=queue) for queue in queues_for(spec) for _ in range(JOBS)], who="me", environ={})
     crowd = Crowd(target, 1, bounds)
 
     crowd.run()
 
     assert crowd.faults or crowd.overlaps()
+
+
+def queues_for(spec: JobSpec) -> Sequence[str]:
+    """Return queues whose jobs share the one gate that is tried."""
+    return ["narrow"] if spec.queue == "narrow" else ["one", "two", "three", "four"]
 
 
 def add_gates(db: Database) -> None:
@@ -85,7 +92,7 @@ def some_jobs(seed: int) -> list[JobSpec]:
     return [
         JobSpec(
             command="true",
-            queue=dice.choices(["default", "other", "narrow", "slow"], [4, 3, 3, 1])[0],
+            queue=dice.choices(["default", "other", "narrow", "slow"], [3, 3, 3, 2])[0],
             priority=dice.randint(0, 2),
             mutexes=tuple(dice.sample(["m", "n", "o"], dice.choices([0, 1, 2], [5, 3, 1])[0])),
             limits=tuple(dice.sample(["api", "disk"], dice.choices([0, 1, 2], [5, 3, 1])[0])),
