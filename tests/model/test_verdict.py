@@ -17,7 +17,7 @@ SUCCESS = Outcome.exited(0)
 FAILURES = [
     Outcome.exited(3),
     Outcome.killed(9, "SIGKILL"),
-    Outcome.out_of_memory(9, limit="512MiB"),
+    Outcome.out_of_memory(signal=9, limit="512MiB"),
     Outcome.timed_out(5_000, signal=15),
     Outcome.not_started(127, "no such program: frob"),
 ]
@@ -116,12 +116,12 @@ def test_the_backoff_of_a_job_is_laid_over_that_of_the_settings() -> None:
         (Outcome.exited(1, note="and more"), OutcomeKind.EXITED, "exit code 1; and more"),
         (Outcome.exited(0, note="and more"), OutcomeKind.EXITED, None),
         (
-            Outcome.out_of_memory(9, limit="512MiB"),
+            Outcome.out_of_memory(signal=9, limit="512MiB"),
             OutcomeKind.OUT_OF_MEMORY,
             "out of memory: killed by the kernel at its limit of 512MiB",
         ),
         (
-            Outcome.out_of_memory(9),
+            Outcome.out_of_memory(signal=9),
             OutcomeKind.OUT_OF_MEMORY,
             "out of memory: killed while the kernel killed for lack of memory on this host",
         ),
@@ -155,7 +155,7 @@ def judged(job: Job, outcome: Outcome, left_ms: int | None = None) -> tuple[Move
 KILLED = Outcome.killed(11, "SIGSEGV")
 TIMED_OUT = Outcome.timed_out(5_000, signal=9)
 NOT_STARTED = Outcome.not_started(127, "no such program: frob")
-OUT_OF_MEMORY = Outcome.out_of_memory(9, limit="1M")
+OUT_OF_MEMORY = Outcome.out_of_memory(signal=9, limit="1M")
 
 
 @pytest.mark.parametrize(

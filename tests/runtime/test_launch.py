@@ -14,6 +14,7 @@ from queuectl.system import oom
 from queuectl.system.cgroups import V2, Place
 from tests.runtime.running import Bench
 from tests.system.controlgroups import Kernel
+from tests.system.groups import handed_over
 
 HOG = f"exec {sys.executable} -c 'x = bytearray(1 << 30)'"
 
@@ -131,12 +132,16 @@ class TestMemory:
         assert b"MemoryError" in report.output_tail
 
     def test_a_hog_dies_by_its_group_and_is_told_so(self, bench: Bench) -> None:
-        if bench.pad._place is None:
-            pytest.skip("no control group was handed over to this process (systemd: Delegate=yes)")
+        with handed_over() as bench.pad._place:
+            killed = bench.run(HOG, launch={"memory_bytes": 64 << 20}).outcome
+            passed_on = bench.run(f"({HOG}); exit $?", launch={"memory_bytes": 64 << 20}).outcome
+            survived = bench.run(f"({HOG}); exit 3", launch={"memory_bytes": 64 << 20}).outcome
+            assert bench.pad._groups is not None
+            bench.pad._groups.close()
+            bench.pad._groups = None
 
-        killed = bench.run(HOG, launch={"memory_bytes": 64 << 20}).outcome
-        survived = bench.run(f"({HOG}); exit 3", launch={"memory_bytes": 64 << 20}).outcome
-
+        assert (killed.kind, killed.signal, killed.exit_code) == (OutcomeKind.OUT_OF_MEMORY, 9, None)
+        assert (passed_on.kind, passed_on.signal, passed_on.exit_code) == (OutcomeKind.OUT_OF_MEMORY, None, 137)
         assert killed.error == "out of memory: killed by the kernel at its limit of 64MiB"
         assert survived.error == "exit code 3; the kernel killed a process of it at its limit of 64MiB of memory"
 
@@ -180,7 +185,7 @@ class TestMemory:
             (
                 "sh -c 'kill -9 $$'; exit $?",
                 1,
-                "exit code 137; the kernel killed for lack of memory on this host meanwhile",
+                "out of memory: killed while the kernel killed for lack of memory on this host",
             ),
             ("exit 3", 1, "exit code 3"),
         ],

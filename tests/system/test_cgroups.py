@@ -17,6 +17,7 @@ from queuectl.system import cgroups, prepare
 from queuectl.system.cgroups import V1, V2, Groups, Place
 from queuectl.system.process import spawn
 from tests.system.controlgroups import FILES, Kernel
+from tests.system.groups import handed_over
 
 MakeKernel = Callable[[int], Kernel]
 
@@ -235,12 +236,10 @@ class TestGroups:
 @pytest.fixture
 def real_groups() -> Iterator[Groups]:
     """Groups of the kernel itself."""
-    place = cgroups.find_place()
-    if place is None:
-        pytest.skip("no control group was handed over to this process (systemd: Delegate=yes)")
-    groups = Groups(place, f"test{os.getpid()}")
-    yield groups
-    groups.close()
+    with handed_over() as place:
+        groups = Groups(place, f"test{os.getpid()}")
+        yield groups
+        groups.close()
 
 
 def test_a_command_that_needs_more_than_its_group_has_is_killed_and_counted(real_groups: Groups) -> None:

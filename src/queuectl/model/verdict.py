@@ -53,12 +53,17 @@ class Outcome(Value):
         return cls(kind=OutcomeKind.KILLED, signal=signal, signal_name=name, error=error)
 
     @classmethod
-    def out_of_memory(cls, signal: int, *, limit: str | None = None) -> "Outcome":
-        """The kernel killed the command for lack of memory; without a `limit`, its count for the whole host says so."""
+    def out_of_memory(
+        cls, *, signal: int | None = None, exit_code: int | None = None, limit: str | None = None
+    ) -> "Outcome":
+        """The kernel killed the command for lack of memory, or a program whose end its shell passed on as a code.
+
+        Without a `limit`, the kernel's count for the whole host says so.
+        """
         error = "out of memory: killed while the kernel killed for lack of memory on this host"
         if limit is not None:
             error = f"out of memory: killed by the kernel at its limit of {limit}"
-        return cls(kind=OutcomeKind.OUT_OF_MEMORY, signal=signal, error=error)
+        return cls(kind=OutcomeKind.OUT_OF_MEMORY, signal=signal, exit_code=exit_code, error=error)
 
     @classmethod
     def timed_out(cls, after_ms: int, *, exit_code: int | None = None, signal: int | None = None) -> "Outcome":

@@ -90,8 +90,8 @@ class Takeoff:
         launch, name = self._launch, process.signal_name(ended.signal or 0)
         if self._group is not None and self._group.kills():
             limit = size_text(launch.memory_bytes or 0)
-            if name == "SIGKILL":
-                return Outcome.out_of_memory(ended.signal or 0, limit=limit)
+            if name == "SIGKILL" or ended.exit_code == _KILLED_CODE:
+                return Outcome.out_of_memory(signal=ended.signal, exit_code=ended.exit_code, limit=limit)
             if ended.exit_code:
                 note = f"the kernel killed a process of it at its limit of {limit} of memory"
                 return Outcome.exited(ended.exit_code, note=note)
@@ -117,9 +117,9 @@ def outcome_of(ended: process.Ended, kills_before: int, count: KillCount) -> Out
     if ended.signal:
         name = process.signal_name(ended.signal)
         if name == "SIGKILL" and count.now() > kills_before:
-            return Outcome.out_of_memory(ended.signal)
+            return Outcome.out_of_memory(signal=ended.signal)
         return Outcome.killed(ended.signal, name)
     code = ended.exit_code or 0
     if code == _KILLED_CODE and count.now() > kills_before:
-        return Outcome.exited(code, note="the kernel killed for lack of memory on this host meanwhile")
+        return Outcome.out_of_memory(exit_code=code)
     return Outcome.exited(code)
