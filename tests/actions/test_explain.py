@@ -20,7 +20,8 @@ def test_a_job_that_killed_its_workers_says_how_many(db: Database) -> None:
 
 
 def test_a_job_that_lost_two_workers_waits_for_one_that_is_idle(db: Database) -> None:
-    add_worker(db, host="elsewhere")
+    add_worker(db, host="elsewhere", slots=2)
+    add_job(db, State.PROCESSING)
     job = add_job(db, losses=2)
 
     wait = db.read(lambda tx: why_waiting(tx, get(tx, job.seq)))

@@ -110,7 +110,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("queue pause shut --json")
     yield _line("queue pause shut --json")
     yield _line("cancel unwanted --json")
-    yield _line("worker start -d -j 8 --queue default --json")
+    yield _line("worker start -d -j 8 --queue default --label ssd --resource gpu=2 --json")
     _wait_until_all_ran(cli)
     for words in ("list", "status", "worker list", "worker list --all", "dlq list", "queue list"):
         yield _line(f"{words} --json")
@@ -118,6 +118,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
         yield _line(f"{words} --json")
     for job in cli.json("list"):
         yield "show", ["show", str(job["id"]), "--json"]
+    yield "why", ["why", "--json", *(str(job["id"]) for job in cli.json("list"))]
     for job_id in ("done", "running", "later", "split", "split --stdout", "split --stderr", "done -f", "split -f"):
         yield _line(f"logs {job_id} --json")
     yield _line("wait done --json")
@@ -195,6 +196,7 @@ def _batch(folder: Path) -> Path:
         {"id": "later", "command": "true", "delay": "1h", "queue": "shut"},
         {"id": "unwanted", "command": "true", "queue": "shut"},
         {"id": "ready", "command": "true", "queue": "shut"},
+        {"id": "special", "command": "true", "needs": ["gpu"], "use": {"mem": "64G"}, "mutex": ["db"]},
         {"command": "true", "run_at": "2099-01-01T00:00:00Z"},
     ]  # fmt: skip
     path = folder / "jobs"

@@ -101,3 +101,15 @@ def test_one_that_is_stopped_is_ended_before_its_lease_and_the_job_runs_again(ta
         [job] = waited.jobs
         runs = database.read(lambda tx: attempts.runs_of(tx, job))
         assert [run.outcome for run in runs] == ["handed_back", "exited"]
+
+
+def test_it_starts_no_worker_for_a_job_that_needs_what_its_own_would_not_have(target: Target) -> None:
+    with closing(connect(target)) as database:
+        [seq] = submitted(database, JobSpec(command="true", needs=("gpu",)))
+        errand = Errand(target, row_of(database, seq))
+
+        is_over = errand._look(database)
+
+        assert not is_over
+        assert database.read(workers.live) == []
+        assert errand._worker is None

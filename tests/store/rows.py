@@ -42,6 +42,7 @@ def add_worker(
     pid: int = 1,
     kind: str = workers.WORKER,
     supervisor_id: str | None = None,
+    **columns: "SqlValue",
 ) -> str:
     """Register a worker that the database believes to be living and return its id."""
     row = workers.Worker(
@@ -51,7 +52,7 @@ def add_worker(
         lock_path=lock_path, version="0", queues=None, slots=1, stop=None, beats=0, beat_at=0,
         started_at=0, ended_at=None, lease_ms=60_000,
     )  # fmt: skip
-    db.write(lambda tx: workers.insert(tx, row))
+    db.write(lambda tx: workers.insert(tx, row.replace(**columns)))
     return worker_id
 
 
@@ -71,7 +72,7 @@ def add_job(db: Database, state: State = State.PENDING, *, queue: str = "default
             "seq": tx.dialect.reserve_seqs(1)[0],
             "state": state.value,
             "queue": queue,
-            "lane_id": queues.lane_of(tx, queue),
+            "lane_id": queues.lane_of(tx, queue, str(columns.get("needs") or "")),
             "max_retries": 3,
             "run": 1 if state is State.PROCESSING else 0,
             "worker_id": "w1" if state is State.PROCESSING else None,

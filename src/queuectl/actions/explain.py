@@ -1,18 +1,20 @@
 """Explain: why a job does not run, what ended it, and what a person can do about either."""
 
-from queuectl.actions.liveness import pulse, serving
-from queuectl.model.job import Claim
-from queuectl.model.states import WAITING_FOR_TIME, State
-from queuectl.model.units import counted, local_text
+from queuectl.actions.gating import first_shut
+from queuectl.actions.liveness import pulse
+from queuectl.actions.manning import SLOT, WORKER
+from queuectl.model.states import FINAL, State
+from queuectl.model.units import counted
 from queuectl.model.value import Value
 from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
-from queuectl.store import claims, queues, workers
+from queuectl.store import workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from queuectl.actions.scene import Gate
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
@@ -20,46 +22,41 @@ if TYPE_CHECKING:
 _SHELL_SAYS = {126: "as a shell says: cannot be executed", 127: "as a shell says: no such command"}
 
 
-_START_ONE = "queuectl worker start -d"
-
-
 class Wait(Value):
     """What a job waits for, and what would end that: a command to type, where there is one."""
 
     reason: str
     remedy: str | None = None
+    is_passing: bool = False
+    """Whether it ends without anybody's doing."""
+    is_for_any_worker: bool = False
+    """Whether nothing is missing but somebody, whoever it is, to run it."""
 
 
 def is_for_a_worker(wait: Wait) -> bool:
     """Whether nothing is missing but somebody to run it."""
-    return wait.remedy is not None and wait.remedy.startswith(_START_ONE)
+    return wait.is_for_any_worker
 
 
 def why_waiting(tx: "Tx", job: "Job") -> Wait | None:
     """Say why a job does not run yet; None when it does not wait."""
-    if job.state in WAITING_FOR_TIME and (job.run_at or 0) > tx.now:
-        reason = "its time" if job.state is State.SCHEDULED else "its next retry"
-        return Wait(reason=reason, remedy=f"queuectl retry {job.id}")
-    if job.state is State.BLOCKED:
-        if job.held_at is None:
-            return Wait(reason="being released")
-        reason = f"being released: a person holds it since {local_text(job.held_at)}"
-        return Wait(reason=reason, remedy=f"queuectl release {job.id}")
+    if job.state in FINAL:
+        return None
     if job.state is State.PROCESSING:
         return _why_running_is_over(tx, job)
-    if job.state is not State.PENDING and job.state not in WAITING_FOR_TIME:
-        return None
-    queue = queues.get(tx, job.queue)
-    if queue is not None and queue.paused_at is not None:
-        return Wait(reason=f"its queue: {job.queue} is paused", remedy=f"queuectl queue resume {job.queue}")
-    if not serving(tx, {job.queue}):
-        return Wait(
-            reason=f"a worker: none is running for queue {job.queue}",
-            remedy=f"{_START_ONE} --queue {job.queue}",
-        )
-    if claims.runs_alone(Claim(job=job)):
-        return Wait(reason=f"an idle worker: it has lost {job.losses} workers, and runs alone now")
-    return Wait(reason="a free worker")
+    return wait_of(job, first_shut(tx, job))
+
+
+def wait_of(job: "Job", gate: "Gate | None") -> Wait:
+    """Say what a job waits for whose first shut gate is this; None means that all are open."""
+    if gate is None:
+        return Wait(reason="its turn", is_passing=True, is_for_any_worker=not job.needs)
+    return Wait(
+        reason=gate.reason,
+        remedy=gate.remedy,
+        is_passing=gate.ends is not None,
+        is_for_any_worker=gate.name in (WORKER, SLOT) and not job.needs,
+    )
 
 
 def cause(job: "Job", runs: "Sequence[Attempt]") -> str | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from queuectl.cli.parser import Args, Parser
     from queuectl.store.database import Database, Tx
+    from queuectl.store.workers import Worker
 
 TAKES_WORDS = True
 WARNED_WIDTH = 60
@@ -318,12 +319,12 @@ def _tell(database: "Database", specs: list[JobSpec]) -> None:
     from queuectl.cli.text import note, short
     from queuectl.store import queues
 
-    def look(tx: "Tx") -> tuple[list[str], bool]:
+    def look(tx: "Tx") -> "tuple[list[str], list[Worker]]":
         names = {spec.queue for spec in specs}
         paused = [queue.name for queue in queues.all_queues(tx) if queue.paused_at and queue.name in names]
-        return paused, bool(serving(tx, names))
+        return paused, serving(tx, names)
 
-    paused, has_worker = database.read(look)
+    paused, found = database.read(look)
     if len(specs) == 1:
         spec = specs[0]
         begin = "held until released" if spec.hold else "will run"
@@ -332,5 +333,20 @@ def _tell(database: "Database", specs: list[JobSpec]) -> None:
         note(f"{counted(len(specs), 'job')} added")
     for name in paused:
         note(f"warning: queue {name} is paused; resume it with: queuectl queue resume {name}")
-    if not has_worker:
+    if not found:
         note("warning: no worker is running; start one with: queuectl worker start -d")
+    elif any(spec.needs or spec.use for spec in specs):
+        _warn_of_needs(specs, found)
+
+
+def _warn_of_needs(specs: list[JobSpec], found: "list[Worker]") -> None:
+    """Warn of what jobs need that none of the workers of their queue has."""
+    from queuectl.actions.unservable import start_command
+    from queuectl.cli.text import note
+    from queuectl.model.needs import read_needs
+
+    for queue, text in dict.fromkeys((spec.queue, spec.needs_text) for spec in specs):
+        needs = read_needs(text)
+        able = [one.supply.could_take(needs) for one in found if one.queue_list is None or queue in one.queue_list]
+        if able and not any(able):
+            note(f"warning: no running worker has {needs.words}; start one with: {start_command(queue, needs)}")

@@ -21,6 +21,7 @@ TEXT = "text"
 _IDS = {
     "cancel": MOVES[Move.CANCEL][0] | {State.PROCESSING},
     "wait": MOVES[Move.CANCEL][0] | {State.PROCESSING},
+    "why": MOVES[Move.CANCEL][0] | {State.PROCESSING},
     "retry": MOVES[Move.REVIVE][0] | MOVES[Move.DUE][0],
     "delete": frozenset(State) - {State.PROCESSING},
     "dlq": frozenset({State.DEAD}),

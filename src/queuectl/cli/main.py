@@ -17,6 +17,7 @@ COMMANDS = {
     "run": ("run", "run a command through the queue and stay with it: its output, its exit code"),
     "list": ("list", "list jobs, newest first"),
     "show": ("show", "show jobs: their state, their runs, why they wait or failed"),
+    "why": ("why", "say why jobs wait: every gate, who holds it, what would change it"),
     "status": ("status", "count jobs by state and queue; list workers"),
     "logs": ("logs", "print what a job printed"),
     "wait": ("wait", "wait until jobs have ended"),

@@ -90,8 +90,10 @@ def _show(args: "Args", target: "Target", database: "Database", job: "Job") -> N
 
     def say_wait(job: "Job") -> None:
         wait = database.read(lambda tx: why_waiting(tx, job))
-        if wait is not None and wait.remedy is not None and not is_for_a_worker(wait):  # its own is just starting
-            note(f"job {job.id} waits for {wait.reason}; to change it: {wait.remedy}")
+        if wait is None or is_for_a_worker(wait):  # its own is just starting
+            return
+        change = f"; to change it: {wait.remedy}" if wait.remedy else ""
+        note(f"job {job.id} waits for {wait.reason}{change}")
 
     chunks = follow(target, database, job.seq, on_wait=say_wait)
     if args.json:

@@ -5,7 +5,15 @@ import select
 import sys
 import time
 
-from queuectl.cli.status import NO_WORKER, counts_table, look, print_status, status_shape, workers_table
+from queuectl.cli.status import (
+    NO_WORKER,
+    counts_table,
+    look,
+    print_status,
+    status_shape,
+    unservable_lines,
+    workers_table,
+)
 from queuectl.cli.text import age, drawn, note, print_json, safe, short
 from queuectl.errors import StoreBusy, StoreUnreachable
 from queuectl.model.states import State
@@ -84,7 +92,7 @@ def _looks(
 
 def _compared(found: "Snapshot") -> object:
     paused = [(queue.name, queue.paused_at) for queue in found.queues]
-    return found.counts, paused, [(worker.id, worker.stop) for worker in found.workers], found.held
+    return found.counts, paused, [(worker.id, worker.stop) for worker in found.workers], found.load, found.unservable
 
 
 def _screen(target: "Target", database: "Database") -> None:
@@ -107,7 +115,7 @@ def _page(found: "Snapshot", began: "Snapshot", console: "Console") -> "Group":
     from rich.text import Text
 
     width = console.width
-    running = sum(len(held) for held in found.held.values())
+    running = sum(len(held) for held in found.load.held.values())
     parts: list[object] = [
         Text(f"queuectl  {local_text(found.now)}  {_since(found, began)}", style="bold"),
         Text(""),
@@ -115,6 +123,8 @@ def _page(found: "Snapshot", began: "Snapshot", console: "Console") -> "Group":
         Text(""),
         drawn(*workers_table(found), width) if found.workers else Text(NO_WORKER, style="yellow"),
     ]
+    if found.unservable:
+        parts += [Text(""), *(Text(line, style="yellow") for line in unservable_lines(found))]
     if found.dead:
         rows = [
             (job.id, age(job.finished_at, found.now), short(job.error or "-", 40), short(job.line, COMMAND_WIDTH))

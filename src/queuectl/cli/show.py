@@ -11,6 +11,8 @@ from queuectl.actions.selection import Selection, numbers
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import facts, moment, print_json, safe, short, table, when
+from queuectl.model.limits import LIMIT, MUTEX, names_in
+from queuectl.model.needs import Needs, read_needs, units_text
 from queuectl.model.policy import ends_text
 from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.states import WAITING_FOR_TIME, State
@@ -172,7 +174,23 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
         yield "Variable", safe(f"{name}={value}")
     yield from _given("Secrets", ", ".join(job.launch_options.secrets) if job.launch_options else None)
     yield from _given("Tags", ", ".join(job.tag_list))
+    yield from _asked(job)
     yield from _given("Worker", job.worker_id)
+    yield from _given("Has", units_text(job.unit_map))
+
+
+def _asked(job: "Job") -> "Iterator[tuple[str, str]]":
+    """Yield what a job asks of its worker, of other jobs and of the process that runs it."""
+    needs = read_needs(job.needs or "")
+    yield from _given("Needs", ", ".join(needs.labels))
+    yield from _given("Uses", Needs(use=needs.use).words)
+    yield from _given("Mutex", ", ".join(names_in(job.limit_list, MUTEX)))
+    yield from _given("Limits", ", ".join(names_in(job.limit_list, LIMIT)))
+    options = job.launch_options
+    if options is None:
+        return
+    yield from _given("Process", ", ".join(f"{name} {text}" for name, text in options.texts.items()))
+    yield from _given("Reads", options.stdin_file or ("what is kept with the job" if options.has_input else None))
 
 
 def _policy_facts(job: "Job", now: int) -> "Iterator[tuple[str, str]]":

@@ -2,9 +2,11 @@
 
 import sys
 
+from queuectl.actions.unservable import unservable
 from queuectl.cli.store import connect, is_living, target_of
 from queuectl.cli.text import print_json, table
-from queuectl.cli.worker import WORKER_COLUMNS, WORKER_RIGHT, worker_cells, worker_shape
+from queuectl.cli.worker import WORKER_RIGHT, load_of, worker_shape
+from queuectl.cli.worker import workers_table as table_of
 from queuectl.model.shapes import counts_shape
 from queuectl.model.states import State
 from queuectl.model.value import Value
@@ -14,7 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from queuectl.actions.unservable import Unservable
     from queuectl.cli.parser import Args, Parser
+    from queuectl.cli.worker import Load
     from queuectl.model.job import Job
     from queuectl.model.queue import Queue
     from queuectl.store.database import Database, Tx
@@ -47,7 +51,9 @@ class Snapshot(Value):
     counts: "dict[str, dict[State, int]]"
     queues: "list[Queue]"
     workers: "list[Worker]"
-    held: "dict[str, list[str]]"
+    load: "Load"
+    unservable: "list[Unservable]"
+    """What is ready and no living worker could ever take."""
     dead: "list[Job]"
     now: int
 
@@ -86,11 +92,13 @@ def look(database: "Database") -> Snapshot:
 
     def read(tx: "Tx") -> Snapshot:
         rows = [worker for worker in workers.live(tx) if worker.kind == workers.WORKER]
+        living = [worker for worker in rows if is_living(worker, tx.dialect)]
         return Snapshot(
             counts=jobs.counts(tx),
             queues=queues.all_queues(tx),
-            workers=[worker for worker in rows if is_living(worker, tx.dialect)],
-            held=workers.jobs_held(tx),
+            workers=living,
+            load=load_of(tx, living),
+            unservable=unservable(tx, living),
             dead=jobs.latest_dead(tx, jobs.Filter(), NEWEST_DEAD),
             now=tx.now,
         )
@@ -106,6 +114,10 @@ def print_status(found: Snapshot) -> None:
         table(*workers_table(found)[:2], right=WORKER_RIGHT)
     else:
         print(NO_WORKER)
+    if found.unservable:
+        print()
+    for line in unservable_lines(found):
+        print(line)
     sys.stdout.flush()
 
 
@@ -121,7 +133,8 @@ def status_shape(found: Snapshot, database: "Database") -> "dict[str, object]":
             }
             for queue in found.queues
         ],
-        "workers": [worker_shape(worker, found.held, database.dialect) for worker in found.workers],
+        "workers": [worker_shape(worker, found.load, database.dialect) for worker in found.workers],
+        "unservable": [one.shape for one in found.unservable],
     }
 
 
@@ -144,8 +157,9 @@ def counts_table(found: Snapshot) -> "Table":
 
 def workers_table(found: Snapshot) -> "Table":
     """Return a row per living worker."""
-    return (
-        WORKER_COLUMNS,
-        [tuple(worker_cells(worker, found.held, found.now)) for worker in found.workers],
-        WORKER_RIGHT,
-    )
+    return *table_of(found.workers, found.load, found.now), WORKER_RIGHT
+
+
+def unservable_lines(found: Snapshot) -> list[str]:
+    """Return a line for each kind of job that no worker could ever take, with what starts one that could."""
+    return [f"{one.words}; start one: {one.remedy}" for one in found.unservable]

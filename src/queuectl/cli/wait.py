@@ -10,7 +10,7 @@ from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
 from queuectl.model.shapes import job_shape
-from queuectl.model.states import WAITING_FOR_TIME, State
+from queuectl.model.states import State
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
 from queuectl.runtime.wait import wait_for_all, wait_for_any
 from queuectl.store import jobs
@@ -79,11 +79,11 @@ def _chosen(tx: "Tx", args: "Args") -> list[int]:
 
 
 def _waits(tx: "Tx", seqs: "Sequence[int]") -> "list[tuple[str, Wait]]":
-    """Return what a person would have to do before these jobs can end, each thing once; times pass by themselves."""
+    """Return what a person would have to do before these jobs can end, each thing once; no more than that."""
     found: dict[str, tuple[str, Wait]] = {}
     for job in jobs.by_seqs(tx, seqs[:SAMPLE]):
-        wait = None if job.state in WAITING_FOR_TIME else why_waiting(tx, job)
-        if wait is not None and wait.remedy is not None:
+        wait = why_waiting(tx, job)
+        if wait is not None and wait.remedy is not None and not wait.is_passing:
             found.setdefault(wait.remedy, (f"job {job.id}", wait))
     return list(found.values())[:NAMED]
 

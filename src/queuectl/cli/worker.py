@@ -14,14 +14,17 @@ from queuectl.cli.text import moment, note, print_json, table
 from queuectl.errors import BadInput, WaitTimedOut
 from queuectl.model.duty import Duty, read_duty
 from queuectl.model.lease import Silence, Watched
+from queuectl.model.needs import amount_text, used
 from queuectl.model.shapes import time_shape
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
+from queuectl.model.value import Value
 from queuectl.store import workers
+from queuectl.store.gates import Taker, units_taken
 from queuectl.system.names import CLAIM_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from queuectl.cli.parser import Args, Parser
     from queuectl.runtime.log import Log
@@ -35,7 +38,6 @@ MAX_WORKERS = 1000
 MAX_SLOTS = 10_000
 ALL_LIMIT = 200
 POLL_S = 0.05
-WORKER_COLUMNS = ("WORKER", "PID", "HOST", "QUEUES", "SLOTS", "JOBS", "HEARTBEAT")
 WORKER_RIGHT = ("PID", "SLOTS")
 SAY_EVERY_S = 5.0
 RETURN_SECONDS = 60.0
@@ -206,27 +208,46 @@ def run_list(args: "Args") -> int:
     if args.count != "1" or args.concurrency or args.queue or args.detach or args.until_idle:
         raise BadInput("a list takes no options of a start", hint="to start workers: queuectl worker start")
 
-    def look(tx: "Tx") -> "tuple[list[Worker], dict[str, list[str]], int]":
+    def look(tx: "Tx") -> "tuple[list[Worker], Load, int]":
         rows = workers.newest(tx, ALL_LIMIT) if args.all else workers.live(tx)
-        return rows, workers.jobs_held(tx), tx.now
+        if not args.all:
+            rows = [row for row in rows if row.kind == workers.WORKER and is_living(row, tx.dialect)]
+        return rows, load_of(tx, rows), tx.now
 
     database = open_store(args)
-    rows, held, now = database.read(look)
-    if not args.all:
-        rows = [row for row in rows if row.kind == workers.WORKER and is_living(row, database.dialect)]
+    rows, load, now = database.read(look)
     if args.json:
         for worker in rows:
-            print_json(worker_shape(worker, held, database.dialect))
+            print_json(worker_shape(worker, load, database.dialect))
     elif rows:
         states = {row.id: _state(row, database.dialect) for row in rows} if args.all else None
-        print_workers(rows, held, now, states)
+        headers, cells = workers_table(rows, load, now, states)
+        table(headers, cells, right=WORKER_RIGHT)
     else:
         note("no worker is running; start one: queuectl worker start -d")
     return 0
 
 
-def worker_shape(worker: "Worker", held: dict[str, list[str]], dialect: "Dialect") -> dict[str, object]:
+class Load(Value):
+    """What workers are busy with, by their ids."""
+
+    held: "dict[str, list[str]]"
+    """The jobs that each runs."""
+    used: "dict[str, dict[str, int]]"
+    """How much is taken of the resources it shares with the workers of its start."""
+
+
+def load_of(tx: "Tx", rows: "Sequence[Worker]") -> Load:
+    """Read what workers are busy with."""
+    taken = {row.id: row.supply.left(units_taken(tx, Taker.of_worker(row))) for row in rows if row.resources}
+    return Load(
+        held=workers.jobs_held(tx), used={row.id: used(row.supply, taken[row.id]) for row in rows if row.id in taken}
+    )
+
+
+def worker_shape(worker: "Worker", load: Load, dialect: "Dialect") -> dict[str, object]:
     """Return a worker as JSON."""
+    taken, supply = load.used.get(worker.id, {}), worker.supply
     return {
         "id": worker.id,
         "kind": worker.kind,
@@ -234,8 +255,11 @@ def worker_shape(worker: "Worker", held: dict[str, list[str]], dialect: "Dialect
         "pid": worker.pid,
         "host": worker.host,
         "queues": worker.queue_list,
+        "weights": worker.weight_map,
+        "labels": list(supply.labels),
+        "resources": {name: {"total": total, "used": taken.get(name, 0)} for name, total in supply.resources.items()},
         "slots": worker.slots,
-        "jobs": held.get(worker.id, []),
+        "jobs": load.held.get(worker.id, []),
         "heartbeat_at": time_shape(worker.beat_at),
         "started_at": time_shape(worker.started_at),
         "stopping": worker.stop,
@@ -243,40 +267,51 @@ def worker_shape(worker: "Worker", held: dict[str, list[str]], dialect: "Dialect
     }
 
 
-def print_workers(
-    rows: "Sequence[Worker]", held: dict[str, list[str]], now: int, states: "Mapping[str, str] | None" = None
-) -> None:
-    """Print workers as a table; with their kind and state, where those are given."""
-    headers = [*WORKER_COLUMNS]
-    if states:
-        headers[1:1] = ["KIND", "STATE"]
-    table(headers, [worker_cells(worker, held, now, states) for worker in rows], right=WORKER_RIGHT)
+def workers_table(
+    rows: "Sequence[Worker]", load: Load, now: int, states: "Mapping[str, str] | None" = None
+) -> "tuple[tuple[str, ...], list[tuple[str, ...]]]":
+    """Return headers and a row per worker; kind and state where those are given, what they have where any has."""
+    columns: dict[str, Callable[[Worker], str]] = {
+        "WORKER": lambda one: one.id[:6],
+        **({"KIND": lambda one: one.kind, "STATE": lambda one: states[one.id]} if states else {}),
+        "PID": lambda one: str(one.pid),
+        "HOST": lambda one: one.host,
+        "QUEUES": _queues_text,
+        **({"LABELS": lambda one: ",".join(one.supply.labels) or "-"} if any(one.labels for one in rows) else {}),
+        **({"RESOURCES": lambda one: _resources_text(one, load)} if any(one.resources for one in rows) else {}),
+        "SLOTS": lambda one: str(one.slots),
+        "JOBS": lambda one: _jobs_text(one, load),
+        "HEARTBEAT": lambda one: moment(one.beat_at, now),
+    }
+    return tuple(columns), [tuple(cell(one) for cell in columns.values()) for one in rows]
 
 
-def worker_cells(
-    worker: "Worker", held: dict[str, list[str]], now: int, states: "Mapping[str, str] | None" = None
-) -> list[str]:
-    """Return the row of a worker."""
-    jobs = held.get(worker.id, [])
+def _jobs_text(worker: "Worker", load: Load) -> str:
+    jobs = load.held.get(worker.id, [])
     shown = " ".join(jobs[:8]) + (f" and {len(jobs) - 8} more" if len(jobs) > 8 else "")
-    cells = [
-        worker.id[:6],
-        str(worker.pid),
-        worker.host,
-        _queues_text(worker),
-        str(worker.slots),
-    ]
-    if states:
-        cells[1:1] = [worker.kind, states[worker.id]]
     if worker.stop is not None and worker.state == workers.LIVE:
         shown = f"{shown} (stopping)".strip()
-    return [*cells, shown or "-", moment(worker.beat_at, now)]
+    return shown or "-"
+
+
+def _resources_text(worker: "Worker", load: Load) -> str:
+    """Say how much is taken of what it shares with the workers of its start: `gpu=1/2`."""
+    taken = load.used.get(worker.id, {})
+    return (
+        ",".join(
+            f"{name}={amount_text(taken.get(name, 0))}/{amount_text(total)}"
+            for name, total in worker.supply.resources.items()
+        )
+        or "-"
+    )
 
 
 def _queues_text(worker: "Worker") -> str:
     """Name the queues of a worker; one that `queuectl run` started serves none, but a single job."""
-    queues = worker.queue_list
-    return "all" if queues is None else ",".join(queues) or "(one job)"
+    queues, weights = worker.queue_list, worker.weight_map
+    if queues is None:
+        return "all"
+    return ",".join(f"{name}:{weights[name]}" if name in weights else name for name in queues) or "(one job)"
 
 
 def _state(worker: "Worker", dialect: "Dialect") -> str:

@@ -29,6 +29,22 @@ class Launch(Value):
         parts = (self.memory_bytes, self.cpu_seconds, self.nofile, self.file_size_bytes, self.nice, self.umask)
         return all(part is None for part in parts)
 
+    @property
+    def texts(self) -> "dict[str, str]":
+        """What the process is prepared with, by the names `enqueue` has for it, as people write it."""
+        from queuectl.model.units import size_text
+
+        parts = {
+            "memory": None if self.memory_bytes is None else size_text(self.memory_bytes),
+            "cpu-seconds": None if self.cpu_seconds is None else f"{self.cpu_seconds}s",
+            "nofile": self.nofile,
+            "file-size": None if self.file_size_bytes is None else size_text(self.file_size_bytes),
+            "nice": self.nice,
+            "umask": None if self.umask is None else f"{self.umask:03o}",
+            "shell": self.shell,
+        }
+        return {name: str(part) for name, part in parts.items() if part is not None}
+
     @classmethod
     def of_map(cls, parts: "Mapping[str, object]") -> "Launch":
         """Build from what the store holds."""

@@ -149,6 +149,25 @@ def amount_text(amount: int) -> str:
     return size_text(amount) if amount > NUMBERED and amount % 1024 == 0 else str(amount)
 
 
+def free_text(name: str, free: "Units", supply: Supply) -> str:
+    """Say how much of a resource is left: `1 of 2 gpu free`."""
+    total = supply.resources.get(name, 0)
+    return f"{amount_text(_size(free.get(name, 0)))} of {amount_text(total)} {name} free"
+
+
+def units_text(units: "Units") -> str:
+    """Say what a job has of its worker's resources: `gpu 0,1; mem 4GiB`."""
+    parts = {
+        name: amount_text(part) if isinstance(part, int) else ",".join(map(str, part)) for name, part in units.items()
+    }
+    return "; ".join(f"{name} {part}" for name, part in parts.items())
+
+
+def used(supply: Supply, free: "Units") -> dict[str, int]:
+    """Return how much of each resource is taken while so much is free."""
+    return {name: total - _size(free[name]) for name, total in supply.resources.items()}
+
+
 def _size(part: "int | list[int]") -> int:
     return part if isinstance(part, int) else len(part)
 

@@ -95,7 +95,8 @@ class Errand:
             return True
         if job.deadline_at is not None:
             expire_overdue(database)  # where nobody else is running, nobody else would
-        if self._worker is None and (self._is_alone or not database.read(self._is_served)):
+        # Its own worker has neither labels nor resources: a job that needs them waits for one that has.
+        if self._worker is None and not job.needs and (self._is_alone or not database.read(self._is_served)):
             self._worker = self._start()
         if self._has_died:
             # Again and again: its lock may outlive a worker for a moment, in a command that is just starting.

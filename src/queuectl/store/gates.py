@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from queuectl.model.needs import Units
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Row
+    from queuectl.store.workers import Worker
 
 DEADLINE_WORDS = "its deadline passed before it could run"
 UNITS_PATIENCE_MS = 30_000
@@ -42,6 +43,17 @@ class Taker(Value):
     """The supervisor whose workers share the resources; empty means it has them for itself."""
     turns: Turns | None = None
     """Whose turn it is among queues that share its time by weight; None means that priority alone decides."""
+
+    @classmethod
+    def of_worker(cls, worker: "Worker") -> "Taker":
+        """Build from the row of a worker; whose turn it is that worker alone knows."""
+        queues = worker.queue_list
+        return cls(
+            worker_id=worker.id,
+            queues=None if queues is None else tuple(queues),
+            supply=worker.supply,
+            group=worker.supervisor_id or "",
+        )
 
     def serves(self, lane: Lane) -> bool:
         """Whether it could ever take jobs of a lane."""
@@ -188,31 +200,10 @@ class Admission:
             self._free = self._taker.supply.left(units_taken(self._tx, self._taker))
         roomy = [lane for lane in lanes if self._rooms.get(lane.queue, 1) > 0]
         self._lanes = {lane.id: lane for lane in roomy if fits(lane.asks.use, self._free)}
-        if kept := self._kept_for_the_patient([lane for lane in roomy if lane.id not in self._lanes]):
+        if kept := kept_for_the_patient(self._tx, [lane for lane in roomy if lane.id not in self._lanes], self._free):
             for lane in self.open_lanes:
-                if not kept.isdisjoint(lane.asks.use):
+                if not kept.keys().isdisjoint(lane.asks.use):
                     self._shut(lane.id)
-
-    def _kept_for_the_patient(self, lanes: "Sequence[Lane]") -> set[str]:
-        """Return the resources nobody gets now, because a job that wants more of them than is free waits too long.
-
-        Else one that wants two units would wait for ever behind many that want one.
-        """
-        kept: set[str] = set()
-        for lane in lanes:
-            row = self._tx.row(
-                """
-                SELECT updated_at
-                  FROM jobs
-                 WHERE state = 'pending' AND lane_id = :lane_id
-                 ORDER BY priority DESC, seq
-                 LIMIT 1
-                """,
-                {"lane_id": lane.id},
-            )
-            if row is not None and self._tx.now - int(row[0] or 0) >= UNITS_PATIENCE_MS:
-                kept.update(name for name, amount in lane.asks.use.items() if not fits({name: amount}, self._free))
-        return kept
 
     def _running(self) -> dict[str, int]:
         """Return how many jobs of each queue run, on every host."""
@@ -332,15 +323,43 @@ def ready_lanes(tx: "Tx", lane_ids: "Sequence[int]") -> set[int]:
     return found
 
 
-def units_taken(tx: "Tx", taker: Taker) -> "list[Units]":
-    """Return what running jobs have of the resources a worker shares with others.
+def kept_for_the_patient(tx: "Tx", lanes: "Sequence[Lane]", free: "Units") -> dict[str, str]:
+    """Return the resources nobody gets now, each with the job that wants more of it than is free and waits too long.
 
-    Those are the workers of its supervisor; and, on its host, those whose supervisor is dead, until they have ended:
+    Else one that wants two units would wait for ever behind many that want one.
+    """
+    kept: dict[str, str] = {}
+    for lane in lanes:
+        row = tx.row(
+            """
+            SELECT updated_at, given_id, seq
+              FROM jobs
+             WHERE state = 'pending' AND lane_id = :lane_id
+             ORDER BY priority DESC, seq
+             LIMIT 1
+            """,
+            {"lane_id": lane.id},
+        )
+        if row is not None and tx.now - int(row[0] or 0) >= UNITS_PATIENCE_MS:
+            wanted = [name for name, amount in lane.asks.use.items() if not fits({name: amount}, free)]
+            kept |= dict.fromkeys(wanted, str(row[1] or row[2]))
+    return kept
+
+
+def units_taken(tx: "Tx", taker: Taker) -> "list[Units]":
+    """Return what running jobs have of the resources a worker shares with others."""
+    return [units for _, units in unit_holders(tx, taker)]
+
+
+def unit_holders(tx: "Tx", taker: Taker) -> "list[tuple[str, Units]]":
+    """Return the running jobs that have some of the resources a worker shares with others, each with what it has.
+
+    Others are the workers of its supervisor; and, on its host, those whose supervisor is dead, until they have ended:
     what they were given is given again by whoever was started in its place.
     """
     rows = tx.rows(
         """
-        SELECT j.units
+        SELECT j.given_id, j.seq, j.units
           FROM jobs j
           LEFT JOIN workers w ON w.id = j.worker_id
           LEFT JOIN workers s ON s.id = w.supervisor_id
@@ -351,4 +370,4 @@ def units_taken(tx: "Tx", taker: Taker) -> "list[Units]":
         """,
         {"worker_id": taker.worker_id, "group": taker.group or taker.worker_id},
     )
-    return [read_units(str(row[0])) for row in rows]
+    return [(str(given_id or seq), read_units(str(units))) for given_id, seq, units in rows]
