@@ -18,6 +18,7 @@ from queuectl import clock
 from queuectl.actions import control
 from queuectl.actions.checks import database as database_checks
 from queuectl.actions.checks import program as program_checks
+from queuectl.actions.checks import waiting as waiting_checks
 from queuectl.actions.checks.settings import judge_settings
 from queuectl.actions.connect import Target, locate
 from queuectl.actions.doctor import CHECKS, examine, has_error
@@ -25,8 +26,9 @@ from queuectl.actions.liveness import store_mark
 from queuectl.actions.submit import submit
 from queuectl.model.finding import Finding, Level
 from queuectl.model.job import JobSpec
+from queuectl.model.states import State
 from queuectl.settings import resolve
-from queuectl.store import claims, config
+from queuectl.store import claims, config, limits, queues
 from queuectl.store.database import Database
 from queuectl.system import home as home_module
 from queuectl.system.home import script_path
@@ -704,6 +706,50 @@ def test_a_queue_that_no_worker_serves_is_told(db: Database, target: Target) -> 
 
     assert finding.what == "no running worker serves queue video while a job waits"
     assert finding.mend == "queuectl worker start -d --queue video"
+
+
+def test_jobs_that_need_what_no_worker_has_are_told(db: Database, target: Target) -> None:
+    add_worker(db, labels='["ssd"]')
+    submit(db, [JobSpec(command="true", needs=("ssd",))], who="me", environ={})
+    assert is_ok(target, "unservable")
+    submit(db, [JobSpec(command="true", needs=("gpu",))] * 2, who="me", environ={})
+
+    finding = only(target, "unservable")
+
+    assert finding.what == "2 jobs of queue default wait for what no worker has: gpu"
+    assert finding.mend == "queuectl worker start -d --queue default --label gpu"
+
+
+def test_queues_that_hold_many_back_are_told(db: Database, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_checks, "NARROW_JOBS", 2)
+    add_worker(db)
+    add(db, "true", "true", queue="slow")
+    add(db, "true", "true", queue="narrow")
+    db.write(lambda tx: queues.change(tx, "slow", {"rate_count": 2, "rate_period_ms": 24 * HOUR}))
+    db.write(lambda tx: queues.change(tx, "narrow", {"concurrency": 1}))
+    assert is_ok(target, "narrow-queues")
+    add(db, "true", queue="slow")
+    add_job(db, State.PROCESSING, queue="narrow")
+
+    told = {finding.what for finding in found(target, "narrow-queues")}
+
+    assert told == {
+        "queue slow lets 2/d start: the 3 jobs that wait take 1d12h",
+        "queue narrow lets 1 run at once, all of that in use, and 2 jobs wait",
+    }
+
+
+def test_limits_that_jobs_name_and_nobody_made_are_told(db: Database, target: Target) -> None:
+    db.write(lambda tx: limits.put(tx, "api", 1))
+    submit(db, [JobSpec(command="true", limits=("api",), mutexes=("db",))], who="me", environ={})
+    assert is_ok(target, "missing-limits")
+    add_job(db, limits='["limit:apl"]')  # as after an import, or when the limit was removed
+
+    finding = only(target, "missing-limits")
+
+    assert finding.what == "jobs name limit apl, which nobody made: any number of them runs at once"
+    assert finding.mend is not None
+    assert finding.mend.startswith("queuectl limit set apl 1")
 
 
 # -- settings and environment

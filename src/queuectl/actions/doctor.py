@@ -1,6 +1,6 @@
 """Doctor: looks at a store and at this host, and says what is wrong and how to mend it. It changes nothing."""
 
-from queuectl.actions.checks import database, fleet, home, program, settings
+from queuectl.actions.checks import database, fleet, home, program, settings, waiting
 from queuectl.actions.checks.case import Case
 from queuectl.errors import QueuectlError, StoreError
 from queuectl.model.finding import Finding, Level, error
@@ -57,6 +57,9 @@ CHECKS = tuple(
         ("processes", TABLES, fleet.processes),
         ("paused", TABLES, fleet.paused),
         ("unserved", TABLES, fleet.unserved),
+        ("unservable", TABLES, waiting.unservable),
+        ("narrow-queues", TABLES, waiting.narrow),
+        ("missing-limits", TABLES, waiting.missing_limits),
         ("leftovers", ALWAYS, home.leftovers),
         ("settings", ALWAYS, settings.settings),
         ("shell", ALWAYS, settings.shell),

@@ -1,0 +1,69 @@
+"""Checks of what keeps ready jobs waiting although workers run: needs nobody meets, narrow queues, limits not made."""
+
+from queuectl.actions import unservable as lanes
+from queuectl.model.finding import ok, warning
+from queuectl.model.limits import LIMIT
+from queuectl.model.states import State
+from queuectl.model.units import DAY_MS, counted, rough_duration_text
+from queuectl.store import limits, lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queuectl.actions.checks.case import Case
+    from queuectl.model.finding import Finding
+    from queuectl.store.database import Tx
+
+NARROW_JOBS = 1000
+SLOW_MS = DAY_MS
+
+
+def unservable(case: "Case") -> "Iterator[Finding]":
+    """Whether jobs wait for what no living worker of their queue has."""
+    found = case.store.read(lambda tx: lanes.unservable(tx, case.living))
+    for one in found:
+        yield warning(one.words, one.remedy)
+    if not found:
+        yield ok("no job waits for what no worker has" if case.living else "no worker is running that could lack it")
+
+
+def narrow(case: "Case") -> "Iterator[Finding]":
+    """Whether many jobs wait for a queue that lets only so many run at once, or starts them slowly."""
+    is_well = True
+    for queue in case.fleet.queues:
+        counts = case.fleet.counts.get(queue.name, {})
+        waiting, running = counts.get(State.PENDING, 0), counts.get(State.PROCESSING, 0)
+        if queue.rate is not None and (takes_ms := waiting * queue.rate.interval_ms) > SLOW_MS:
+            is_well = False
+            yield warning(
+                f"queue {queue.name} lets {queue.rate.text} start: the {counted(waiting, 'job')} that wait take "
+                f"{rough_duration_text(takes_ms)}",
+                f"if it may be quicker: queuectl queue set {queue.name} --rate ...",
+            )
+        if queue.concurrency is not None and running >= queue.concurrency and waiting >= NARROW_JOBS:
+            is_well = False
+            yield warning(
+                f"queue {queue.name} lets {queue.concurrency} run at once, all of that in use, and {waiting} jobs wait",
+                f"if more may run: queuectl queue set {queue.name} --concurrency ...",
+            )
+    if is_well:
+        yield ok("no queue holds many jobs back by its rate or concurrency")
+
+
+def missing_limits(case: "Case") -> "Iterator[Finding]":
+    """Whether jobs name a limit that nobody made, which holds nothing back."""
+
+    def look(tx: "Tx") -> list[str]:
+        made = {limit.name for limit in limits.all_limits(tx)}
+        named = [key.removeprefix(LIMIT) for key in lines.limits_named(tx) if key.startswith(LIMIT)]
+        return [name for name in named if name not in made]
+
+    missing = case.store.read(look)
+    for name in missing:
+        yield warning(
+            f"jobs name limit {name}, which nobody made: any number of them runs at once",
+            f"queuectl limit set {name} 1, or correct the name: queuectl edit ID --limit ...",
+        )
+    if not missing:
+        yield ok("every limit that jobs name is there")
