@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from queuectl.actions.explain import is_for_a_worker, why_waiting
-from queuectl.actions.gating import first_shut, gates
+from queuectl.actions.gating import foremost, gates
 from queuectl.actions.scene import Gate
 from queuectl.actions.standing import Place, Standing, standing
 from queuectl.actions.submit import submit
@@ -167,7 +167,7 @@ def test_the_gate_that_is_shut_says_who_holds_it_and_what_opens_it_and_all_other
     assert gate.reason.startswith(reason)
     assert gate.remedy == (remedy and remedy.format(id=job.id))
     assert gate.jobs == holders
-    assert db.read(lambda tx: first_shut(tx, get(tx, job.seq))) == gate
+    assert foremost(db.read(lambda tx: gates(tx, get(tx, job.seq)))) == gate
 
 
 def test_every_gate_of_a_job_that_asks_for_everything_is_told_open_in_a_fixed_order(db: Database) -> None:
@@ -341,7 +341,7 @@ def test_a_running_job_says_where_since_when_and_what_it_holds(db: Database) -> 
 
 def test_a_job_that_is_over_says_how_it_ended(db: Database) -> None:
     done = add_job(db, State.COMPLETED, exit_code=0)
-    buried = add_job(db, State.DEAD, error="exit code 3", attempts=1)
+    buried = add_job(db, State.DEAD, error="exit code 3", attempts=1, max_retries=0)
 
     assert standing_of(db, done).summary.endswith(": exit code 0")
     assert standing_of(db, buried).summary.endswith(": exit code 3; 1 run used, none left")
@@ -399,3 +399,15 @@ def test_a_claim_after_the_gates_open_takes_the_job(db: Database) -> None:
 
     assert all(gate.is_open for gate in gates_of(db, job).values())
     assert claim_one(db).job.seq == job.seq
+
+
+def test_what_no_worker_has_is_told_before_what_ends_by_itself(db: Database) -> None:
+    set_queue(db, rate_count=1, rate_period_ms=MINUTE, next_start_at=NOW + MINUTE)
+    db.read_clock = FakeClock()
+    add_worker(db, "w1")
+    submit(db, [JobSpec(command="true", needs=("gpu",))], who="me", environ={})
+
+    gate = foremost(db.read(lambda tx: gates(tx, get(tx, 1))))
+
+    assert gate is not None
+    assert (gate.name, gate.remedy) == ("labels", "queuectl worker start -d --queue default --label gpu")

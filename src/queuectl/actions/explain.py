@@ -1,6 +1,6 @@
 """Explain: why a job does not run, what ended it, and what a person can do about either."""
 
-from queuectl.actions.gating import first_shut
+from queuectl.actions.gating import foremost, gates
 from queuectl.actions.liveness import pulse
 from queuectl.actions.manning import SLOT, WORKER
 from queuectl.model.states import FINAL, State
@@ -44,11 +44,11 @@ def why_waiting(tx: "Tx", job: "Job") -> Wait | None:
         return None
     if job.state is State.PROCESSING:
         return _why_running_is_over(tx, job)
-    return wait_of(job, first_shut(tx, job))
+    return wait_of(job, foremost(gates(tx, job)))
 
 
 def wait_of(job: "Job", gate: "Gate | None") -> Wait:
-    """Say what a job waits for whose first shut gate is this; None means that all are open."""
+    """Say what a job waits for that this gate keeps waiting; None means that all are open."""
     if gate is None:
         return Wait(reason="its turn", is_passing=True, is_for_any_worker=not job.needs)
     return Wait(

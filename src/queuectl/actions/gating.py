@@ -13,7 +13,7 @@ from queuectl.store.limits import UNLIMITED, slots_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
@@ -31,9 +31,10 @@ def gates(tx: "Tx", job: "Job") -> list[Gate]:
     return list(each_gate(Scene(tx, job)))
 
 
-def first_shut(tx: "Tx", job: "Job") -> Gate | None:
-    """Return the first gate that keeps a job waiting, and look no further; None means that all are open."""
-    return next((gate for gate in each_gate(Scene(tx, job)) if not gate.is_open), None)
+def foremost(gates: "Iterable[Gate]") -> Gate | None:
+    """Return the gate a person should know of first: one that does not open by itself; None means all are open."""
+    shut = [gate for gate in gates if not gate.is_open]
+    return next((gate for gate in shut if gate.ends is None), shut[0] if shut else None)
 
 
 def each_gate(scene: Scene) -> "Iterator[Gate]":

@@ -1,7 +1,7 @@
 """Standing: all there is to say about why a job runs, waits or is over, with its place in the line. For `why`."""
 
 from queuectl.actions.explain import cause, wait_of, why_waiting
-from queuectl.actions.gating import HOLD, TIME, each_gate
+from queuectl.actions.gating import HOLD, TIME, each_gate, foremost
 from queuectl.actions.scene import Gate, Scene
 from queuectl.model.limits import key_words
 from queuectl.model.needs import units_text
@@ -55,7 +55,7 @@ def standing(tx: "Tx", job: "Job") -> Standing:
         return Standing(job=job, summary=_runs(tx, job), wait=why_waiting(tx, job), holds=tuple(_holds(job)))
     scene = Scene(tx, job)
     gates = tuple(each_gate(scene))
-    wait = wait_of(job, next((gate for gate in gates if not gate.is_open), None))
+    wait = wait_of(job, foremost(gates))
     return Standing(job=job, summary=f"waits for {wait.reason}", gates=gates, wait=wait, place=_place(scene, gates))
 
 
