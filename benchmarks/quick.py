@@ -37,6 +37,7 @@ PICKUPS = 40
 PICKUP_P50_MS = 5
 PICKUP_P95_MS = 10
 HISTORY_ROWS = 300_000
+SHUT_OUT_ROWS = 1_000_000
 CORE_JOBS = 1500
 CORE_ROUNDS = 3
 
@@ -64,6 +65,9 @@ def main() -> None:
             print_figure(figures[-1])
         for kind, make in kinds.items():
             figures.append(measure_growth(kind, make("plain"), make("history")))
+            print_figure(figures[-1])
+        for kind, make in kinds.items():
+            figures.append(measure_shut_out(kind, make("open"), make("shut"), list(stores.GATES)))
             print_figure(figures[-1])
     took = time.monotonic() - begun
     result = {"version": queuectl.__version__, "machine": machine(), "seconds": round(took, 1), "figures": figures}
@@ -157,6 +161,18 @@ def measure_growth(kind: str, plain: Target, history: Target) -> Figure:
         ratios.append(own[-1] / unit)
     note = f"{statistics.median(own) / CORE_JOBS * 1e6:.0f} us each; {HISTORY_ROWS:,} rows of each kind"
     return figure(f"claim + settle with history, {kind}", "x of an empty queue", ratios, 1.5, note)
+
+
+def measure_shut_out(kind: str, plain: Target, crowded: Target, gates: Sequence[str]) -> Figure:
+    """Claim and settle on an empty queue against one beside a million jobs that may not run, for each reason."""
+    stores.fill_with_shut_out(crowded, gates, SHUT_OUT_ROWS)
+    ratios, own = [], []
+    for _ in range(CORE_ROUNDS):
+        unit = _core_seconds(plain)
+        own.append(_core_seconds(crowded))
+        ratios.append(own[-1] / unit)
+    note = f"{statistics.median(own) / CORE_JOBS * 1e6:.0f} us each; {SHUT_OUT_ROWS:,} jobs each {', '.join(gates)}"
+    return figure(f"claim + settle beside shut-out jobs, {kind}", "x of an empty queue", ratios, 1.5, note)
 
 
 def figure(
