@@ -14,7 +14,7 @@ from queuectl.model.edit import EDITABLE, Edit, edit_from_fields
 from queuectl.model.fields import FIELDS
 from queuectl.model.job import Job
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, queues
+from queuectl.store import audit, limits, queues
 from queuectl.store.database import Database
 from tests.actions.bells import Bell
 from tests.store.rows import NOW, SECOND, FakeClock, add_job, add_worker, get_job
@@ -76,6 +76,7 @@ def test_every_field_of_a_job_that_is_not_running_can_be_changed_and_nothing_els
     db: Database, state: State
 ) -> None:
     db.read_clock = FakeClock()
+    db.write(lambda tx: limits.put(tx, "api", 4))
 
     for field, (value, columns) in FIELD_EDITS.items():
         job = a_job(db, state)
@@ -304,6 +305,17 @@ def test_a_deadline_counts_from_when_it_is_given_or_from_the_first_run(
     edit(db, [job.id], change(**fields), who="me")
 
     assert get_job(db, job.seq).deadline_at == expected
+
+
+def test_a_limit_that_nobody_made_is_refused(db: Database) -> None:
+    db.write(lambda tx: limits.put(tx, "api", 4))
+    job = add_job(db)
+
+    with pytest.raises(BadInput, match="no limit 'apii'") as refused:
+        edit(db, [job.id], change(limits="apii"), who="me")
+
+    assert refused.value.hint == "make it with: queuectl limit set apii 4; nothing was changed"
+    assert get_job(db, job.seq) == job
 
 
 def test_a_policy_that_says_two_things_of_one_end_is_refused(db: Database) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from tests.program import Cli
 
@@ -22,6 +23,27 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--backoff-max": (["--backoff-max", "1m"], {"backoff": {"max_backoff_seconds": 60.0}}),
     "--backoff-jitter": (["--backoff-jitter", "0.5"], {"backoff": {"backoff_jitter": 0.5}}),
     "--backoff-delay": (["--backoff-delay", "7"], {"backoff": {"job_retry_delay": 7.0}}),
+    "--deadline": (["--deadline", "1h"], {"deadline": 3600.0}),
+    "--needs": (["--needs", "gpu,big"], {"needs": ["big", "gpu"]}),
+    "--use": (["--use", "gpu=1,mem=4G"], {"use": {"gpu": 1, "mem": 4 << 30}}),
+    "--mutex": (["--mutex", "a", "--mutex", "b"], {"mutex": ["a", "b"]}),
+    "--limit": (["--limit", "api"], {"limits": ["api"]}),
+    "--retry-on": (["--retry-on", "75,timeout"], {"policy": {"retry_on": ["75", "timeout"]}}),
+    "--no-retry-on": (["--no-retry-on", "2"], {"policy": {"no_retry_on": ["2"]}}),
+    "--success-codes": (["--success-codes", "0,3"], {"policy": {"success_codes": [0, 3]}}),
+    "--snooze-code": (
+        ["--snooze-code", "99:5m", "--snooze-code", "98:1h"],
+        {"policy": {"snooze_codes": {"99": 300.0, "98": 3600.0}}},
+    ),
+    "--memory": (["--memory", "1K"], {"launch": {"memory": 1024}}),
+    "--cpu-seconds": (["--cpu-seconds", "5s"], {"launch": {"cpu_seconds": 5}}),
+    "--nofile": (["--nofile", "99"], {"launch": {"nofile": 99}}),
+    "--file-size": (["--file-size", "1M"], {"launch": {"file_size": 1 << 20}}),
+    "--nice": (["--nice", "7"], {"launch": {"nice": 7}}),
+    "--umask": (["--umask", "027"], {"launch": {"umask": "027"}}),
+    "--shell": (["--shell", "/bin/bash"], {"launch": {"shell": "/bin/bash"}}),
+    "--stdin": (["--stdin", "/etc/hostname"], {"launch": {"stdin": "/etc/hostname"}}),
+    "--secret": (["--secret", "TOKEN", "--secret", "KEY"], {"launch": {"secrets": ["TOKEN", "KEY"]}}),
     "--cwd": (["--cwd", "/usr"], {"cwd": "/usr"}),
     "--env": (["--env", "B=2=3"], {"env": {"A": "1", "B": "2=3"}}),
     "--unset-env": (["--unset-env", "A"], {"env": {}}),
@@ -29,10 +51,17 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--untag": (["--untag", "x"], {"tags": []}),
     "--no-tags": (["--no-tags", "--tag", "z"], {"tags": ["z"]}),
 }
+NEW = {
+    "--deadline", "--needs", "--use", "--mutex", "--limit", "--retry-on", "--no-retry-on", "--success-codes",
+    "--snooze-code", "--memory", "--cpu-seconds", "--nofile", "--file-size", "--nice", "--umask", "--shell", "--stdin",
+    "--secret",
+}  # fmt: skip
+"""What `none` takes back."""
 TESTED_ELSEWHERE = {"--dry-run", "--db", "--json", "--help"}
 
 
 def test_a_flag_changes_the_job_and_nothing_else(local: Cli) -> None:
+    local.ok("limit", "set", "api", "4")
     line = '{"command": "true", "env": {"A": "1"}, "tags": ["x"]}\n'
     local.ok("enqueue", "--from", "-", stdin=line * len(FLAGS))
     before = local.json("list", "-r")
@@ -42,8 +71,37 @@ def test_a_flag_changes_the_job_and_nothing_else(local: Cli) -> None:
 
     for was, job, (flag, (_, wanted)) in zip(before, local.json("list", "-r"), FLAGS.items(), strict=True):
         assert {name: job[name] for name in wanted} == wanted, flag
-        changed = {name for name in job if job[name] != was[name]} - {"updated_at", "run_at"}
+        changed = {name for name in job if job[name] != was[name]} - {"updated_at", "run_at", "deadline_at"}
         assert changed == set(wanted) - {"argv", "run_at"}, flag
+
+
+def test_none_takes_back_what_was_asked_for(local: Cli) -> None:
+    line = (
+        '{"command": "true", "deadline": "1h", "needs": "gpu", "use": "mem=1G", "mutex": "a", "limits": "b",'
+        ' "retry_on": 75, "no_retry_on": 2, "success_codes": "0,3", "snooze_codes": "99:5m", "memory": "1M",'
+        ' "cpu_seconds": 5, "nofile": 99, "file_size": "1M", "nice": 7, "umask": "027", "shell": "/bin/bash",'
+        ' "stdin": "/etc/hostname", "secrets": "TOKEN"}'
+    )
+    local.ok("limit", "set", "b", "4")
+    local.enqueue("true")
+    local.enqueue(line)
+    plain = local.job("1")
+
+    local.ok("edit", "2", *(word for flag in sorted(NEW) for word in (flag, "none")))
+
+    now = local.job("2")
+    fields = ("needs", "use", "mutex", "limits", "policy", "launch", "deadline", "deadline_at")
+    assert [now[name] for name in fields] == [plain[name] for name in fields]
+
+
+def test_what_was_kept_with_a_job_gives_way_to_a_file(local: Cli, tmp_path: Path) -> None:
+    (tmp_path / "new").write_text("new\n")
+    local.ok("enqueue", "--stdin", "-", "cat", stdin="old\n")
+
+    local.ok("edit", "1", "--stdin", str(tmp_path / "new"))
+    local.drain()
+
+    assert local.ok("logs", "1") == "new\n"
 
 
 def test_no_flag_of_edit_is_left_untested(local: Cli) -> None:
@@ -84,6 +142,8 @@ def test_what_changed_is_said_old_and_new(local: Cli) -> None:
         r"1: state pending -> scheduled, run_at none -> \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n",
         local.ok("edit", "1", "--delay", "1h"),
     )
+    assert local.ok("edit", "1", "--deadline", "1h").startswith("1: deadline none -> 1h, deadline_at none -> 20")
+    assert local.json("audit")[0]["target"] == "1 (deadline none -> 1h)"
 
 
 def test_as_json_the_changes_are_values(cli: Cli) -> None:
@@ -110,6 +170,11 @@ BAD = [
     (["1", "--env", "A"], 2),
     (["1", "--env", "QUEUECTL_X=1"], 2),
     (["1", "--untag", "a b"], 2),
+    (["1", "--stdin", "-"], 2),
+    (["1", "--limit", "nosuch"], 2),
+    (["1", "--retry-on", "2", "--no-retry-on", "2"], 2),
+    (["1", "--env", "TOKEN=x", "--secret", "TOKEN"], 2),
+    (["1", "--shell", "/bin/bash", "--", "true"], 2),
     (["1", "nope", "--priority", "5"], 3),
     (["7-9", "--priority", "5"], 3),
     (["1", "2", "--delay", "1h"], 6),

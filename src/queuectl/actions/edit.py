@@ -2,6 +2,7 @@
 
 from queuectl.actions import acts
 from queuectl.actions.acts import Act, Done
+from queuectl.actions.submit import refuse_unknown_limits
 from queuectl.errors import Refused
 from queuectl.model.edit import Edit, edited
 from queuectl.model.shapes import changes_shape
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.store.database import Database, Tx
 
-SHOWN_ON_RECORD = frozenset({"priority", "queue", "run_at", "max_retries", "timeout", "tags"})
+SHOWN_ON_RECORD = frozenset({"priority", "queue", "run_at", "max_retries", "timeout", "deadline", "tags"})
 
 
 def edit(database: "Database", ids: "Sequence[str]", change: Edit, *, who: str) -> list[Done]:
@@ -60,11 +61,13 @@ def _from_and_to(name: str, made: "Sequence[Mapping[str, object]]") -> str:
 
 
 def _text(name: str, value: object) -> str:
-    if name == "timeout" and isinstance(value, float):
+    if name in ("timeout", "deadline") and isinstance(value, float):
         return duration_text(round(value * 1000))
     if isinstance(value, list):
         return "+".join(map(str, value)) or "none"
-    return "default" if value is None else str(value)
+    if value is None:
+        return "none" if name == "deadline" else "default"
+    return str(value)
 
 
 def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
@@ -79,6 +82,9 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
             hint=f"run it again with: queuectl retry {job.id}, then give it a time",
         )
     after = edited(job, change, tx.now)
+    if change.values.get("limits"):
+        tx.lock(after.limit_list)  # whoever deletes one locks it, too
+        refuse_unknown_limits(tx, after.limit_list, "changed")
     if (after.queue, after.needs) != (job.queue, job.needs):
         after = after.replace(lane_id=queues.lane_of(tx, after.queue, after.needs or ""))
     # Before the move: the row is locked, and what is written here names the state it had.

@@ -88,7 +88,7 @@ def _parked(tx: "Tx", specs: "Sequence[JobSpec]") -> dict[int, str]:
     if not limited:
         return {}
     keys = {key for spec in limited.values() for key in spec.limit_keys}
-    _refuse_unknown_limits(tx, keys)
+    refuse_unknown_limits(tx, keys)
     if len(keys) > MOST_LOCKED:
         return {}  # too many to lock; a claim that meets them parks them
     return {
@@ -104,15 +104,16 @@ def _let_go(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
     if len(keys) > MOST_LOCKED:
         keys = {key for key in keys if key.startswith(LIMIT)}
     tx.lock(keys)
-    _refuse_unknown_limits(tx, keys)  # again: whoever deletes one locks it, too
+    refuse_unknown_limits(tx, keys)  # again: whoever deletes one locks it, too
     limits.release(tx, keys)
 
 
-def _refuse_unknown_limits(tx: "Tx", keys: "Collection[str]") -> None:
+def refuse_unknown_limits(tx: "Tx", keys: "Collection[str]", what: str = "added") -> None:
+    """Refuse a job that names a limit nobody made; `what` is not done then."""
     known = [limit.name for limit in limits.all_limits(tx)]
     for name in names_in(sorted(keys), LIMIT):
         if name not in known:
-            hint = f"make it with: queuectl limit set {name} 4; nothing was added"
+            hint = f"make it with: queuectl limit set {name} 4; nothing was {what}"
             raise BadInput(f"no limit {name!r}{did_you_mean(name, known)}", hint=hint)
 
 

@@ -93,7 +93,7 @@ def _changes_text(changes: "Mapping[str, Mapping[str, object]]") -> str:
 def _value_text(name: str, value: object) -> str:
     if value is None:
         return "default" if name in ("timeout", "backoff") else "none"
-    if name == "timeout" and isinstance(value, float):
+    if name in ("timeout", "deadline") and isinstance(value, float):
         return duration_text(round(value * 1000)) if value else "none"
     if name.endswith("_at") and isinstance(value, str):
         return local_text(time_ms(value, 0))

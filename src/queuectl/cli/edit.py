@@ -3,6 +3,9 @@
 Of a job that waits everything can change; of a finished one all but its time, and it takes effect when the job is
 retried; of a running one its tags alone. Jobs named one by one are changed all or none; of a range such as 3-9 those
 that cannot be changed are passed by and counted.
+
+The word `none` takes back a deadline, a policy, needs, limits, and what the job asks of its process. Lists, but for
+variables and tags, take the place of those it has.
 """
 
 import os
@@ -10,16 +13,16 @@ import os
 from queuectl.actions.edit import edit_act
 from queuectl.actions.selection import Selection
 from queuectl.cli.acts import act_on, add_trial
-from queuectl.cli.enqueue import FIELD_FLAGS, read_pair
+from queuectl.cli.enqueue import FIELD_FLAGS, LIST_FLAGS, read_pair
 from queuectl.cli.selection import add_names
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
-from queuectl.model.checks import check_name
-from queuectl.model.edit import edit_from_fields
+from queuectl.model.checks import as_items, check_name
+from queuectl.model.edit import NONE, edit_from_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.edit import Edit
@@ -52,6 +55,9 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
         if flag not in _NOT_FOR_EDIT:
             shown = _ABOUT.get(flag, about).replace("%", "%%")
             parser.add_argument(flag, dest=field, metavar=metavar, help=shown)
+    for flag, (field, metavar, about) in LIST_FLAGS.items():
+        parser.add_argument(flag, dest=field, action="append", metavar=metavar, help=about)
+    parser.add_argument("--stdin", metavar="FILE", help="the file it reads on standard input")
     parser.add_argument("--cwd", metavar="DIR", help="where to run it")
     parser.add_argument("--env", action="append", metavar="K=V", help="set a variable; may be repeated")
     parser.add_argument("--unset-env", action="append", metavar="K", help="drop a variable; may be repeated")
@@ -72,6 +78,9 @@ def _read(args: "Args") -> "Edit":
     fields: dict[str, object] = {
         field: getattr(args, field) for flag, (field, _, _) in FIELD_FLAGS.items() if flag not in _NOT_FOR_EDIT
     }
+    fields |= {field: _listed(field, getattr(args, field)) for field, _, _ in LIST_FLAGS.values()}
+    if args.stdin is not None:
+        fields["stdin"] = _file(args.stdin)
     if args.has_words:
         if args.command is not None:
             raise BadInput("give the command once: as words or with --command")
@@ -89,3 +98,16 @@ def _read(args: "Args") -> "Edit":
         untags=[check_name("tag", tag) for tag in args.untag or ()],
         has_no_tags=args.no_tags,
     )
+
+
+def _listed(field: str, given: "Sequence[str] | None") -> object:
+    """Return what a flag that may be repeated says in all: these in place of those it has; `none` for none."""
+    if not given or given == [NONE]:
+        return given and NONE
+    return [part for text in given for part in as_items(field, text)]
+
+
+def _file(name: str) -> str:
+    if name == "-":
+        raise BadInput("what comes in here cannot be kept with a job that exists", hint="name a file: --stdin FILE")
+    return name if name == NONE else os.path.abspath(os.path.expanduser(name))

@@ -5,8 +5,7 @@ from queuectl.model.fields import FIELDS, MAX_TAGS, PART_OF
 from queuectl.model.job import dumps
 from queuectl.model.limits import LIMIT, MUTEX, limit_keys, names_in
 from queuectl.model.needs import Needs, read_needs
-from queuectl.model.policy import check_policy
-from queuectl.model.spec import read_fields
+from queuectl.model.spec import check_together, read_fields
 from queuectl.model.value import Value
 
 TYPE_CHECKING = False
@@ -130,6 +129,8 @@ def edited(job: "Job", edit: Edit, now_ms: int) -> "Job":
     own = {"backoff": job.own_backoff_map, "policy": job.policy_map, "launch": job.launch_map}
     for part, changes in edit.parts.items():
         whole = {name: value for name, value in {**own[part], **changes}.items() if value is not None}
+        if "stdin_file" in changes:
+            whole.pop("has_input", None)  # what was kept with the job is read no more
         columns[part] = dumps(whole) if whole else None
     if edit.env or edit.unset_env:
         env = {name: value for name, value in job.env_map.items() if name not in edit.unset_env} | edit.env
@@ -141,8 +142,7 @@ def edited(job: "Job", edit: Edit, now_ms: int) -> "Job":
             raise BadInput(f"job {job.id} would have {len(tags)} tags; the limit is {MAX_TAGS}")
         columns["tags"] = dumps(tags) if tags else None
     after = job.replace(**columns)
-    if edit.parts.get("policy"):
-        check_policy(after.policy_map)
+    check_together(has_argv=after.argv is not None, env=after.env_map, policy=after.policy_map, launch=after.launch_map)
     return after.replace(deadline_at=_deadline_at(after, edit, now_ms))
 
 

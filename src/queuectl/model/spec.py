@@ -59,24 +59,30 @@ def spec_from_fields(fields: "Mapping[str, object]", now_ms: int, base: JobSpec)
     if spec.command is None and spec.argv is None:
         raise BadInput("the job has no command", hint="give a command (a shell line) or argv (a list of words)")
     if spec.policy is not None or spec.launch is not None or spec.input is not None:
-        _check_together(spec)
+        launch = spec.launch or {}
+        check_together(has_argv=spec.argv is not None, env=spec.env or {}, policy=spec.policy, launch=launch)
+        if spec.input is not None and "stdin_file" in launch:
+            raise BadInput("give either stdin (a file) or input (the bytes), not both")
     return spec
 
 
-def _check_together(spec: JobSpec) -> None:
+def check_together(
+    *,
+    has_argv: bool,
+    env: "Mapping[str, str]",
+    policy: "Mapping[str, object] | None",
+    launch: "Mapping[str, object]",
+) -> None:
     """Refuse what does not go together, though each is right by itself."""
-    launch = spec.launch or {}
-    if spec.policy is not None:
+    if policy:
         from queuectl.model.policy import check_policy
 
-        check_policy(spec.policy)
-    if spec.argv is not None and "shell" in launch:
+        check_policy(policy)
+    if has_argv and "shell" in launch:
         raise BadInput("a shell is given, but an argument vector runs without one", hint="leave out one of them")
-    if spec.input is not None and "stdin_file" in launch:
-        raise BadInput("give either stdin (a file) or input (the bytes), not both")
     secrets = launch.get("secrets")
     for name in secrets if isinstance(secrets, list) else ():
-        if name in (spec.env or {}):
+        if name in env:
             raise BadInput(f"{name} is a secret and a variable in env", hint="leave out one of them")
 
 
