@@ -20,7 +20,7 @@ export JOB="${{JOB:-$QUEUECTL_JOB_ID}}" RUN="${{RUN:-$QUEUECTL_RUN}}" WORKER="${
 note() {{ read -r up _ </proc/uptime; echo "$up $JOB $RUN $WORKER $*" >>{lines}; }}
 begin() {{ exec 9>>{locks}/"$JOB"; flock -n 9 || note overlap; note start; }}
 finish() {{ note end "$1"; exit "$1"; }}
-kill_worker() {{ grep -qa queuectl.runtime.worker /proc/$PPID/cmdline && note kills && kill -9 $PPID; }}
+kill_worker() {{ grep -qa queuectl.runtime.enlist /proc/$PPID/cmdline && note kills && kill -9 $PPID; }}
 """
 
 

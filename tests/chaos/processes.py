@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-WORKER_WORDS = "queuectl.runtime.worker"
+WORKER_WORDS = "queuectl.runtime.enlist"
 
 
 class Role(StrEnum):

@@ -16,9 +16,10 @@ from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
+from queuectl.runtime.enlist import register
 from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.runner import HAND_BACK
-from queuectl.runtime.worker import Worker, WorkerOptions, register
+from queuectl.runtime.worker import Worker, WorkerOptions
 from queuectl.store import attempts, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel

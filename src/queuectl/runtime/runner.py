@@ -5,13 +5,12 @@ import time
 from functools import partial
 
 from queuectl.model.attempt import Report
-from queuectl.model.needs import unit_texts
 from queuectl.model.verdict import Outcome
+from queuectl.runtime.environment import command_env
 from queuectl.runtime.launchpad import Takeoff, outcome_of
 from queuectl.system import process
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
 from queuectl.system.masking import Mask
-from queuectl.system.names import RESOURCE_PREFIX
 from queuectl.system.output import Kept, Output
 from queuectl.system.secrets import find_secrets
 
@@ -307,20 +306,3 @@ def longest_run(job: "Job", job_timeout_s: float) -> tuple[float, str]:
         return timeout_s, TIMEOUT
     left_s = max(1, job.deadline_at - (job.started_at or 0)) / 1000
     return (timeout_s, TIMEOUT) if 0 < timeout_s <= left_s else (left_s, DEADLINE)
-
-
-def command_env(base: dict[bytes, bytes], job: "Job", mark: str) -> dict[bytes, bytes]:
-    """Return the environment of a run: the worker's, the job's own, and what tells the command who it is."""
-    env = base.copy()
-    for name, value in job.env_map.items():
-        env[os.fsencode(name)] = os.fsencode(value)
-    env[b"PWD"] = os.fsencode(job.cwd or "/")
-    env[b"QUEUECTL_JOB_ID"] = job.id.encode()
-    env[b"QUEUECTL_ATTEMPT"] = b"%d" % (job.attempts + 1)
-    env[b"QUEUECTL_RUN"] = b"%d" % job.run
-    env[b"QUEUECTL_QUEUE"] = job.queue.encode()
-    env[b"QUEUECTL_CLAIM"] = mark.encode()
-    if job.units is not None:
-        for name, text in unit_texts(job.unit_map).items():
-            env[f"{RESOURCE_PREFIX}{name}".encode()] = text.encode()
-    return env

@@ -11,7 +11,7 @@ from queuectl.runtime.worker import WorkerOptions
 from queuectl.system import process
 from queuectl.system.names import CLAIM_VARIABLE, RESTARTED_VARIABLE, WORKER_VARIABLE
 
-WORKER_CODE = "from queuectl.runtime.worker import main; main()"
+WORKER_CODE = "from queuectl.runtime.enlist import main; main()"
 
 
 class Started(Value):

@@ -1,51 +1,33 @@
 """Worker: one process that claims jobs, runs up to `slots` commands at once, and settles them."""
 
-import json
 import os
-import select
 import sys
 import time
 
 from queuectl import clock
 from queuectl.actions import settle as settling
-from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
+from queuectl.actions.connect import Target, settings_of
 from queuectl.actions.settle import Holder, Step, settle_and_claim
-from queuectl.errors import BadInput, QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
+from queuectl.errors import BadInput, StoreError
 from queuectl.model.attempt import Report
 from queuectl.model.duty import Duty
-from queuectl.model.lease import Lease
 from queuectl.model.states import State
 from queuectl.model.units import duration_text, rough_duration_text
 from queuectl.model.value import Value
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
+from queuectl.runtime.environment import base_env
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity
 from queuectl.runtime.launchpad import Launchpad
 from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
+from queuectl.runtime.tenure import Tenure
 from queuectl.store import claims, inputs, workers
 from queuectl.store.gates import Taker
 from queuectl.system import process
-from queuectl.system.limits import (
-    FILES_PER_RUN,
-    OWN_FILES,
-    allow_open_files,
-    close_inherited_on_exec,
-    slots_that_fit,
-)
 from queuectl.system.liveness import Leader
-from queuectl.system.logfile import LogFile
-from queuectl.system.memory import keep_freed_memory
-from queuectl.system.names import (
-    CLAIM_VARIABLE,
-    CREDENTIALS_VARIABLE,
-    RESOURCE_PREFIX,
-    SECRET_PREFIX,
-    WORKER_VARIABLE,
-)
-from queuectl.system.signals import leave_signals_to_supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +37,6 @@ if TYPE_CHECKING:
 
 ORDERS_EVERY_S = 1.0
 SETTINGS_EVERY_S = 0.1
-FROZEN_AFTER_S = 5.5  # longer than any turn of the loop takes
-THAW_S = 2.0
 UNTIL_IDLE_POLL_S = 0.05
 TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
@@ -65,17 +45,6 @@ FAREWELLS = 2
 ANNOUNCE_AFTER_S = 0.2
 DRAIN_BYTE = b"d"
 NOW_BYTE = b"n"
-_PRIVATE_VARIABLES = frozenset(
-    {
-        CLAIM_VARIABLE,
-        WORKER_VARIABLE,
-        CREDENTIALS_VARIABLE,
-        "QUEUECTL_JOB_ID",
-        "QUEUECTL_ATTEMPT",
-        "QUEUECTL_RUN",
-        "QUEUECTL_QUEUE",
-    }
-)
 
 
 class WorkerOptions(Value):
@@ -124,11 +93,9 @@ class Worker:
             self._settings.lock_lease_seconds,
             self._loop,
         )
-        self._turned_at = clock.boot_s()
-        self._thawed_at = 0.0
+        self._tenure = Tenure(self._database.dialect, self._heartbeat)
         self._is_leaving_off = False
-        self._known_lease: Lease | None = None
-        self._base_env = _base_env(target)
+        self._base_env = base_env(target)
         self._pad = Launchpad(identity.id)
         self._running: list[Runner] = []
         self._ended: list[tuple[Claim, Report]] = []
@@ -349,40 +316,9 @@ class Worker:
             return float("inf")
         return self._drain_began + self._settings.stop_timeout
 
-    @property
-    def _lease(self) -> Lease | None:
-        """The lease others count on; None on SQLite, where only the death of this process frees its jobs."""
-        dialect = self._database.dialect
-        if dialect.is_local:
-            return None
-        lease_s, grace_s = self._heartbeat.lease_s, self._settings.kill_grace_seconds
-        lease = self._known_lease
-        if lease is None or (lease.lease_s, lease.grace_s) != (lease_s, grace_s):
-            lease = self._known_lease = Lease(lease_s=lease_s, grace_s=grace_s)
-            dialect.limit_answers(lease.answer_within_s)
-        return lease
-
-    def _is_lapsing(self) -> bool:
-        """Whether the lease is so near its end that commands must be stopped; never on SQLite.
-
-        After a freeze (a closed lid, SIGSTOP) the heartbeat gets a moment to renew it, where the lease allows.
-        """
-        if self._lease is None:
-            return False
-        now = clock.boot_s()
-        if now - self._turned_at > min(FROZEN_AFTER_S, self._lease.stop_after_s / 2):
-            self._thawed_at = now
-        self._turned_at = now
-        if self._heartbeat.has_lapsed:
-            return True
-        silence = now - self._heartbeat.renewed_at
-        is_late = silence >= self._lease.stop_after_s and now - self._thawed_at >= THAW_S
-        return is_late or silence >= self._lease.kill_after_s
-
     def _leave_off(self) -> None:
         """Stop all commands before the lease ends; when nothing is left of them, try to renew it."""
-        assert self._lease is not None
-        left = self._heartbeat.renewed_at + self._lease.kill_after_s - clock.boot_s()
+        left = self._tenure.left_to_kill_s(self._settings.kill_grace_seconds)
         if self._running and not self._is_leaving_off:
             self._is_leaving_off = True
             self._log.warning("lease", "the lease cannot be renewed; stopping the commands to hand their jobs back")
@@ -395,12 +331,13 @@ class Worker:
         self._has_doubt = self._is_looking = True
         self._heartbeat.resume()
 
+    def _is_lapsing(self) -> bool:
+        """Whether the lease is so near its end that commands must be stopped."""
+        return self._tenure.is_lapsing(self._settings.kill_grace_seconds)
+
     def _has_time_for_store(self) -> bool:
         """Whether the store could fail to answer and the commands still be stopped in time."""
-        if self._lease is None or not self._running:
-            return True
-        left = self._heartbeat.renewed_at + self._lease.stop_after_s - clock.boot_s()
-        return left > self._database.dialect.longest_begin_s
+        return not self._running or self._tenure.has_time_for_store(self._settings.kill_grace_seconds)
 
     def _is_free_to_leave(self) -> bool:
         """Whether nothing can be ours any more; a store that stays away does not hold up a stop for ever.
@@ -498,80 +435,3 @@ def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
     if job.state is State.DEAD:
         return f"dead ({reason}); attempts {job.attempts}/{job.max_retries}"
     return f"{job.state} ({reason})"
-
-
-def _base_env(target: Target) -> dict[bytes, bytes]:
-    """Return what commands inherit: this process's environment, less what is private, and the way to this queue."""
-    env = point_at(target, os.environ)
-    return {os.fsencode(name): os.fsencode(env[name]) for name in env if not _is_private(name)}
-
-
-def _is_private(name: str) -> bool:
-    """Whether a variable is not for commands: who is to have a secret names it."""
-    return name in _PRIVATE_VARIABLES or name.startswith((SECRET_PREFIX, RESOURCE_PREFIX))
-
-
-def _slots_that_fit(wanted: int, log: Log) -> int:
-    """Return how many commands can run at once with the files this process may open; without one, it would die."""
-    files = allow_open_files(OWN_FILES + wanted * FILES_PER_RUN)
-    slots = slots_that_fit(wanted, files)
-    if slots < wanted:
-        log.warning(
-            "slots", f"only {slots} of {wanted} commands at once: the limit of open files (ulimit -n) is {files}"
-        )
-    return slots
-
-
-def _begin(target: Target, options: WorkerOptions, log: Log) -> Worker | None:
-    """Return a worker that is registered, as soon as the store can be used; None means it was told to stop before."""
-    while True:
-        try:
-            database, identity = register(target, options)
-        except (StoreUnreachable, StoreBusy, StoreFull) as error:
-            log.trouble(error.message)
-        else:
-            log.trouble_over()
-            return Worker(target, options, log, database, identity)
-        told, _, _ = select.select([0], [], [], TROUBLE_PAUSE_S)
-        if told:
-            return None
-
-
-def register(target: Target, options: WorkerOptions) -> "tuple[Database, Identity]":
-    """Open the store and register as a worker; leaves nothing open when that fails."""
-    database = connect(target, is_durable=False, is_patient=False)
-    try:
-        settings = database.read(lambda tx: settings_of(tx, os.environ))
-        return database, Identity(
-            database,
-            target.home,
-            options.worker_id,
-            kind=workers.WORKER,
-            supervisor_id=options.supervisor_id,
-            duty=options.duty,
-            slots=options.slots,
-            lease_s=settings.lock_lease_seconds,
-        )
-    except BaseException:
-        database.close()
-        raise
-
-
-def main() -> None:
-    """Run a worker as its supervisor asked, in the last argument."""
-    fields = json.loads(sys.argv[-1])
-    options = WorkerOptions(**{**fields, "duty": Duty.of_map(fields["duty"])})
-    leave_signals_to_supervisor()
-    close_inherited_on_exec()
-    keep_freed_memory()
-    target = locate(None, os.environ)
-    file = LogFile(target.home.worker_log) if options.log_to_file else None
-    log = Log(f"worker {options.worker_id[:6]}", form=options.log_form, file=file)
-    try:
-        with log.crashes():
-            worker = _begin(target, options.replace(slots=_slots_that_fit(options.slots, log)), log)
-            if worker is not None:
-                worker.run()
-    except QueuectlError as error:
-        log.warning("gave_up", f"cannot go on: {error.message}")
-        sys.exit(error.exit_code)
