@@ -14,10 +14,11 @@ import pytest
 
 from queuectl.actions.archive import Backup, Restored, backup, restore
 from queuectl.actions.connect import Target, connect, locate
+from queuectl.actions.gatekeeping import set_limit, set_queue
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import BadInput, NotAStore, NotFound, QueuectlError, Refused, StoreNewer
 from queuectl.model.states import State
-from queuectl.store import archive, audit, config, jobs, migrate, workers
+from queuectl.store import archive, audit, config, inputs, jobs, migrate, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
 from queuectl.system.parts import Part
@@ -42,6 +43,9 @@ def filled(target: Target) -> Target:
     last = add_job(database)
     database.write(lambda tx: jobs.delete(tx, [last.seq]))
     database.write(lambda tx: config.put(tx, "max_retries", "7"))
+    set_queue(database, "default", {"concurrency": 4, "rate": "10/m", "timeout": "5m", "priority": -1}, who=WHO)
+    set_limit(database, "api", 0, who=WHO)
+    database.write(lambda tx: inputs.insert(tx, [(1, b"\xff\x00\n"), (2, b"")]))
     database.write(lambda tx: audit.record(tx, "bob@there", "config set", None, 1))
     database.close()
     return target
@@ -90,6 +94,15 @@ def contents(target: Target) -> dict[str, list["Row"]]:
     database.close()
     found["audit"] = [row for row in found["audit"] if row[3] not in ("backup", "restore")]
     return found
+
+
+def test_what_is_filled_in_has_something_of_every_kind_that_must_survive(filled: Target) -> None:
+    found = contents(filled)
+
+    assert [
+        name for name in ("jobs", "attempts", "queues", "lanes", "limits", "inputs", "config") if not found[name]
+    ] == []
+    assert found["inputs"] == [(1, b"\xff\x00\n"), (2, b"")]
 
 
 def next_number(target: Target) -> int:

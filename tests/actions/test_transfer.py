@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from queuectl.actions import control
 from queuectl.actions.connect import connect, locate
+from queuectl.actions.gatekeeping import set_limit, set_queue
 from queuectl.actions.submit import submit
 from queuectl.actions.transfer import Imported, Rules, export, import_lines
 from queuectl.errors import BadInput, Refused
@@ -18,11 +19,13 @@ from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import OutcomeKind
-from queuectl.store import attempts, audit, config, jobs, queues
+from queuectl.store import attempts, audit, claims, config, inputs, jobs, limits, queues
 from queuectl.store.database import Database, Tx
+from queuectl.store.gates import Taker
 from tests import postgres
 from tests.store.rows import add_job, add_worker, claim_one, get_job, get_runs
 
+INPUTS = (b"", b"line\n", b"\xff\x00not text")
 AS_IT_IS = Rules()
 RENUMBER = Rules(renumber=True)
 SKIP = Rules(skip_existing=True)
@@ -82,6 +85,12 @@ def fill(db: Database) -> None:
     add_run(db, full, 3, b"out", stderr_bytes=4, stderr_tail=b"\xfe", stderr_file=f"0/{full.seq}.3.err.log")
     control.set_setting(db, "max_retries", "7", who="me")
     control.pause_queue(db, "mail", who="me")
+    settings = {"concurrency": 4, "rate": "10/m", "timeout": 90, "max_retries": 0, "priority": -1}
+    set_queue(db, "mail", settings, who="me")
+    db.write(lambda tx: queues.set_next_start(tx, "mail", 4_000_000_000_000))
+    set_limit(db, "api", 0, who="me")
+    specs = [JobSpec(command="cat", input=data, hold=True, limits=("api",), mutexes=("db",)) for data in INPUTS]
+    submit(db, specs, who="me", environ={})
 
 
 def test_what_comes_out_after_a_move_is_what_went_in_but_for_the_time(db: Database, other: Database) -> None:
@@ -95,7 +104,8 @@ def test_what_comes_out_after_a_move_is_what_went_in_but_for_the_time(db: Databa
     assert lines_of(other)[1:] == before[1:]
     assert json.loads(lines_of(other)[0]) | {"exported_at": 0} == json.loads(before[0]) | {"exported_at": 0}
     assert done == Imported(
-        jobs=8, runs=3, queues=2, settings=1, skipped=0, skipped_ids=(), moved=0, settings_left=0, waiting_again=0
+        jobs=11, runs=3, queues=2, limits=1, settings=1, skipped=0, skipped_ids=(), moved=0, settings_left=0,
+        waiting_again=0, limits_missing=(),
     )  # fmt: skip
     assert submit(other, [JobSpec(command="true")], who="me", environ={}) == [str(gone.seq + 1)]
 
@@ -216,7 +226,7 @@ def test_a_number_that_is_taken_refuses_all(db: Database) -> None:
     fill(db)
     before = lines_of(db)
 
-    with pytest.raises(Refused, match=r"8 of the 8 jobs cannot come in: id 'pending-1' is taken, .* and 3 more"):
+    with pytest.raises(Refused, match=r"11 of the 11 jobs cannot come in: id 'pending-1' is taken, .* and 6 more"):
         bring(db, before)
 
     assert lines_of(db)[1:] == before[1:]
@@ -431,3 +441,70 @@ def test_a_bad_last_line_writes_nothing(db: Database, other: Database) -> None:
 
     assert not other.read(jobs.has_any)
     assert other.read(config.stored) == {}
+
+
+def test_inputs_follow_their_jobs_to_fresh_numbers(db: Database, other: Database) -> None:
+    add_job(other)
+    submit(db, [JobSpec(command="cat", input=data) for data in INPUTS], who="me", environ={})
+
+    bring(other, lines_of(db), RENUMBER)
+
+    assert [other.read(lambda tx, seq=seq: inputs.get(tx, seq)) for seq in (2, 3, 4)] == list(INPUTS)  # type: ignore[misc]
+
+
+def test_a_limit_that_is_there_keeps_its_number(db: Database, other: Database) -> None:
+    set_limit(db, "api", 4, who="me")
+    set_limit(db, "new", 2, who="me")
+    set_limit(other, "api", 1, who="me")
+
+    done = bring(other, lines_of(db))
+
+    assert done.limits == 1
+    assert [(limit.name, limit.slots) for limit in other.read(limits.all_limits)] == [("api", 1), ("new", 2)]
+
+
+def test_a_job_that_waited_for_a_limit_is_ready_and_runs_when_nobody_holds_it(db: Database, other: Database) -> None:
+    """Whoever held it in the old store will not let it go in this one."""
+    add_worker(db)
+    submit(db, [JobSpec(command="true", mutexes=("db",))] * 3, who="me", environ={})
+    held = claim_one(db).job
+    [parked] = [seq for seq in (1, 2, 3) if get_job(db, seq).parked_for][:1]
+    lines = [line for line in lines_of(db) if json.loads(line).get("number") in (None, parked)]
+    lines[-1] = json.dumps({"type": "end", "jobs": 1, "runs": 0}).encode()
+
+    bring(other, lines)
+
+    assert parked != held.seq
+    assert (get_job(other, parked).state, get_job(other, parked).parked_for) == (State.PENDING, None)
+    add_worker(other)
+    assert claim_one(other).job.seq == parked
+
+
+def test_imported_jobs_keep_to_their_mutex(db: Database, other: Database) -> None:
+    submit(db, [JobSpec(command="true", mutexes=("db",))] * 3, who="me", environ={})
+
+    bring(other, lines_of(db))
+
+    add_worker(other)
+    taken = other.write(lambda tx: claims.claim(tx, Taker(worker_id="w1"), 5).claims)
+    assert [claim.job.seq for claim in taken] == [1]
+    assert [get_job(other, seq).state for seq in (2, 3)] == [State.BLOCKED, State.BLOCKED]
+
+
+def test_limits_that_jobs_name_and_nobody_made_are_told(db: Database, other: Database) -> None:
+    set_limit(db, "api", 4, who="me")
+    submit(db, [JobSpec(command="true", limits=("api",))], who="me", environ={})
+
+    done = bring(other, lines_of(db, jobs.Filter(states=(State.PENDING,))))
+
+    assert (done.limits, done.limits_missing) == (0, ("api",))
+
+
+def test_a_job_that_ran_has_no_units_any_more(db: Database, other: Database) -> None:
+    add_worker(db)
+    add_job(db, State.PROCESSING, needs='{"labels": [], "use": {"gpu": 1}}', units='{"gpu": [0]}')
+
+    bring(other, lines_of(db))
+
+    job = get_job(other, 1)
+    assert (job.state, job.units, job.needs) == (State.PENDING, None, '{"labels": [], "use": {"gpu": 1}}')

@@ -101,8 +101,8 @@ def test_jobs_that_exist_refuse_the_file_unless_told_otherwise(local: Cli) -> No
     assert skipped.stdout == "0 jobs and 0 runs imported\n"
     assert "2 jobs passed by, there already: mine, 2\n" in skipped.stderr
     assert json.loads(both.stdout) == {
-        "jobs": 1, "runs": 0, "queues": 0, "settings": 0, "skipped": 1, "skipped_ids": ["mine"], "moved": 0,
-        "settings_left": 0, "waiting_again": 0,
+        "jobs": 1, "runs": 0, "queues": 0, "limits": 0, "settings": 0, "skipped": 1, "skipped_ids": ["mine"],
+        "moved": 0, "settings_left": 0, "waiting_again": 0, "limits_missing": [],
     }  # fmt: skip
     assert "warning: under fresh numbers a job without an id" in both.stderr
     assert [job["id"] for job in local.json("list")] == ["3", "2", "mine"]
@@ -185,3 +185,17 @@ def test_an_export_into_a_closed_pipe_is_quiet(local: Cli) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert shapes(done.stdout)[0]["type"] == "header"
+
+
+def test_limits_come_along_and_those_that_are_missing_are_named(local: Cli) -> None:
+    local.ok("limit", "set", "api", "4")
+    local.enqueue("--limit", "api", "true")
+    whole, some = local.folder / "whole", local.folder / "some"
+    whole.write_text(local.ok("export"))
+    some.write_text(local.ok("export", "--state", "pending"))
+
+    first = local.run("import", str(some), "--db", f"sqlite://{local.folder}/some.db")
+    second = local.run("import", str(whole), "--db", f"sqlite://{local.folder}/whole.db")
+
+    assert "hold nothing back until they are made: api\n" in first.stderr
+    assert (second.stdout, second.stderr) == ("1 job and 0 runs imported, with 1 queue and 1 limit\n", "")

@@ -5,17 +5,21 @@ from typing import Any
 
 import pytest
 
+from queuectl.cli.lines import MAX_EXPORT_LINE_BYTES
 from queuectl.errors import BadInput
 from queuectl.model import transfer
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job
+from queuectl.model.limits import Limit
+from queuectl.model.linechecks import ADDED
+from queuectl.model.queue import Queue
 from queuectl.model.states import State
 from queuectl.model.transfer import End, Header, Reader
 from queuectl.model.verdict import OutcomeKind
 from tests.model.jobs import a_job
 
 Shape = dict[str, Any]
-HEADER = transfer.header_shape(Header(format=1, version="0", exported_at=0, last_number=9))
+HEADER = transfer.header_shape(Header(format=2, version="0", exported_at=0, last_number=9))
 WAITING = a_job(state=State.PENDING, worker_id=None, run=2)
 
 
@@ -29,7 +33,15 @@ def a_run(**changes: object) -> Attempt:
 
 
 def job(**changes: object) -> Shape:
-    return {**transfer.job_line_shape(WAITING), **changes}
+    return {**transfer.job_line_shape(WAITING, None), **changes}
+
+
+def queue(**changes: object) -> Shape:
+    return {**transfer.queue_shape(Queue(name="mail", paused_at=None, created_at=1)), **changes}
+
+
+def limit(**changes: object) -> Shape:
+    return {**transfer.limit_shape(Limit(name="api", slots=4, created_at=1)), **changes}
 
 
 def run(**changes: object) -> Shape:
@@ -49,7 +61,8 @@ def test_every_column_of_a_job_and_of_a_run_is_in_its_line() -> None:
     job_names = {names.get(field, field) for field in Job.FIELDS if field != "lane_id"}
     run_names = {names.get(field, field) for field in Attempt.FIELDS}
 
-    assert job_names | {"type", "use", "mutex"} == job().keys()
+    assert job_names | {"type", "use", "mutex", "input"} == job().keys()
+    assert {*Queue.FIELDS, "type", "rate"} - {"rate_count", "rate_period_ms"} == queue().keys()
     assert run_names | {"type"} == run().keys()
 
 
@@ -120,7 +133,18 @@ def test_a_tail_is_read_back_byte_by_byte(tail: bytes) -> None:
         (job(error=5), "error must be text"),
         (job(timeout_ms=-1), "timeout_ms -1 is out of range"),
         (run(), "a run of job 7 that does not follow it"),
-        ({"type": "queue", "name": "-x", "paused_at": None, "created_at": "2026-01-01T00:00:00.000Z"}, "bad name"),
+        (queue(name="-x"), "bad name"),
+        (queue(concurrency=0), "concurrency 0 is out of range"),
+        (queue(rate="often"), "bad rate 'often'"),
+        (queue(rate=5), "rate must be text"),
+        (queue(timeout_ms="5m"), "timeout_ms must be a whole number"),
+        ({key: value for key, value in queue().items() if key != "rate"}, "the queue has no rate"),
+        (limit(slots=-1), "slots -1 is out of range"),
+        (limit(name=""), "bad name"),
+        (job(input="x"), "has an input exactly when"),
+        (job(launch={"has_input": True}), "has an input exactly when"),
+        (job(input={"base64": "!"}, launch={"has_input": True}), "input: bad base64"),
+        (job(input=5), "input must be text or"),
         (HEADER, "a second header"),
         ({"type": "end", "jobs": 3, "runs": 0}, "says 3 jobs and 0 runs, but holds 0 and 0"),
     ],
@@ -154,6 +178,8 @@ def test_a_line_that_cannot_be_is_refused_with_its_number(shape: Shape | str, wo
         ([job(), run(output_tail=5)], "output_tail must be text or"),
         ([job(), run(stderr_bytes=5)], "one of stderr_bytes and stderr_tail"),
         ([job(), {"type": "setting", "key": "shell", "value": "x"}], "a setting after the jobs"),
+        ([job(), limit()], "a limit after the jobs"),
+        ([limit(), limit()], "limit 'api' is given twice"),
         ([transfer.setting_shape("a", "b"), transfer.setting_shape("a", "c")], "setting 'a' is given twice"),
         ([{"type": "end", "jobs": 0, "runs": 0}, job()], "a job after the end"),
     ],
@@ -166,8 +192,8 @@ def test_lines_that_do_not_fit_each_other_are_refused(shapes: list[Shape], words
 
 
 def test_a_newer_format_is_refused_before_anything_else_of_it_is_read() -> None:
-    with pytest.raises(BadInput, match=r"line 1: format 2 is newer than this queuectl knows \(1\)") as caught:
-        Reader().read(1, '{"type": "header", "format": 2, "whatever": true}')
+    with pytest.raises(BadInput, match=r"line 1: format 3 is newer than this queuectl knows \(2\)") as caught:
+        Reader().read(1, '{"type": "header", "format": 3, "whatever": true}')
 
     assert "upgrade" in caught.value.hint
 
@@ -190,3 +216,38 @@ def test_the_end_is_known_when_it_was_read() -> None:
     header, end = reader.finish()
 
     assert (header.last_number, end.jobs) == (9, 0)
+
+
+def test_a_file_of_the_first_format_is_read_with_what_it_lacks_left_out() -> None:
+    old_job = {name: value for name, value in job().items() if name not in ADDED["job"]}
+    old_queue = {name: value for name, value in queue().items() if name not in ADDED["queue"]}
+    reader = Reader()
+    reader.read(1, json.dumps({**HEADER, "format": 1}))
+
+    assert reader.read(2, json.dumps(old_queue)) == Queue(name="mail", paused_at=None, created_at=1)
+    assert reader.read(3, json.dumps(old_job)) == WAITING.replace(lane_id=0)
+    with pytest.raises(BadInput, match="the job has no command"):
+        reader.read(4, json.dumps({name: value for name, value in old_job.items() if name != "command"}))
+
+
+@pytest.mark.parametrize("rate", ["10/m", "5/s", "100/h", "3/10s", "7/1m30s", "1/2d", "1000/s"])
+def test_a_rate_is_read_back_as_it_was_written(rate: str) -> None:
+    reader = Reader()
+    reader.read(1, json.dumps(HEADER))
+
+    found = reader.read(2, json.dumps(queue(rate=rate)))
+
+    assert isinstance(found, Queue)
+    assert transfer.queue_shape(found)["rate"] == rate
+
+
+@pytest.mark.parametrize("data", [b"", b"text\n", b"\xff\x00\xfe", b"\x01" * (16 << 20)], ids=len)
+def test_an_input_is_read_back_byte_by_byte(data: bytes) -> None:
+    reader = Reader()
+    reader.read(1, json.dumps(HEADER))
+
+    line = json.dumps(transfer.job_line_shape(WAITING.replace(launch='{"has_input": true}'), data))
+    reader.read(2, line)
+
+    assert len(line) < MAX_EXPORT_LINE_BYTES
+    assert reader.input == transfer.Input(job_seq=7, data=data)

@@ -10,13 +10,14 @@ from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError
 from queuectl.model import transfer
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job
+from queuectl.model.limits import LIMIT, Limit, names_in
 from queuectl.model.linechecks import FORMAT, MAX_NUMBER
 from queuectl.model.queue import Queue
-from queuectl.model.states import State
-from queuectl.model.transfer import End, Header, QueueLine, Reader, SettingLine
+from queuectl.model.states import FINAL, State
+from queuectl.model.transfer import End, Header, Input, Reader, SettingLine
 from queuectl.model.value import Value
 from queuectl.settings import parse, resolve, shown
-from queuectl.store import attempts, audit, config, jobs, queues
+from queuectl.store import attempts, audit, config, inputs, jobs, limits, queues
 from queuectl.system.spool import Spool
 from queuectl.system.wholefile import whole_file
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from queuectl.actions.connect import Target
     from queuectl.model.transfer import Shape
     from queuectl.store.database import Database, Tx
+
+    Spooled = Job | Attempt | Input
 
 PAGE_JOBS = 200
 PAGE_RUNS = 100
@@ -56,6 +59,7 @@ class Imported(Value):
     jobs: int
     runs: int
     queues: int
+    limits: int
     settings: int
     skipped: int
     """Jobs passed by because they are there already."""
@@ -67,6 +71,8 @@ class Imported(Value):
     """Settings of the file that were left out because the store has its own."""
     waiting_again: int
     """Jobs that were running when they were exported, and wait to be run now."""
+    limits_missing: tuple[str, ...]
+    """Limits that jobs name and that are not here: they hold nothing back."""
 
 
 class Contents(Value):
@@ -74,10 +80,11 @@ class Contents(Value):
 
     header: Header
     end: End
-    queues: tuple[QueueLine, ...]
+    queues: tuple[Queue, ...]
+    limits: tuple[Limit, ...]
     settings: tuple[SettingLine, ...]
     last_number: int
-    spool: "Spool[Job | Attempt]"
+    spool: "Spool[Spooled]"
 
 
 class _Places(Value):
@@ -104,7 +111,9 @@ def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[
         write(transfer.header_shape(header))
         if wanted is None:
             for queue in queues.all_queues(tx):
-                write(transfer.queue_shape(queue.name, queue.paused_at, queue.created_at))
+                write(transfer.queue_shape(queue))
+            for limit in limits.all_limits(tx):
+                write(transfer.limit_shape(limit))
             for key, value in sorted(config.stored(tx).items()):
                 write(transfer.setting_shape(key, value))
         counts = {"job": 0, "run": 0}
@@ -143,8 +152,9 @@ def import_lines(database: "Database", lines: "Iterable[bytes]", *, rules: Rules
 def read_lines(lines: "Iterable[bytes]") -> Contents:
     """Read and check a whole file; jobs and runs are put aside on disk, so that memory stays small."""
     reader = Reader()
-    spool: Spool[Job | Attempt] = Spool()
-    known_queues: list[QueueLine] = []
+    spool: Spool[Spooled] = Spool()
+    known_queues: list[Queue] = []
+    known_limits: list[Limit] = []
     known_settings: list[SettingLine] = []
     last_number = 0
     try:
@@ -156,10 +166,14 @@ def read_lines(lines: "Iterable[bytes]") -> Contents:
                 case Job() as job:
                     spool.put(job, len(data))
                     last_number = job.seq
+                    if reader.input is not None:
+                        spool.put(reader.input, len(reader.input.data))
                 case Attempt() as run:
                     spool.put(run, len(data))
-                case QueueLine() as queue:
+                case Queue() as queue:
                     known_queues.append(queue)
+                case Limit() as limit:
+                    known_limits.append(limit)
                 case SettingLine() as setting:
                     known_settings.append(_checked_setting(number, setting))
                 case _:
@@ -172,6 +186,7 @@ def read_lines(lines: "Iterable[bytes]") -> Contents:
         header=header,
         end=end,
         queues=tuple(known_queues),
+        limits=tuple(known_limits),
         settings=tuple(known_settings),
         last_number=last_number,
         spool=spool,
@@ -213,7 +228,8 @@ def _job_lines(tx: "Tx", wanted: jobs.Filter) -> "Iterator[Shape]":
         runs = _runs(tx, [job.seq for job in page])
         run = next(runs, None)
         for job in page:
-            yield transfer.job_line_shape(job)
+            has_input = bool(job.launch_map.get("has_input"))
+            yield transfer.job_line_shape(job, inputs.get(tx, job.seq) if has_input else None)
             while run is not None and run.job_seq == job.seq:
                 yield transfer.run_line_shape(run)
                 run = next(runs, None)
@@ -312,17 +328,14 @@ def _clash(job: Job, holder: Job | None) -> str:
     return f"number {job.seq} is taken (by {by})"
 
 
-def _jobs_of(chunk: "list[Job | Attempt]") -> list[Job]:
+def _jobs_of(chunk: "list[Spooled]") -> list[Job]:
     return [each for each in chunk if isinstance(each, Job)]
 
 
 def _write_all(tx: "Tx", contents: Contents, rules: Rules, who: str) -> tuple[Imported, int]:
-    """Write queues, settings, jobs and runs; return what was done and the number of the last job."""
-    made = [
-        each.name
-        for each in contents.queues
-        if queues.create_as_it_was(tx, Queue(name=each.name, paused_at=each.paused_at, created_at=each.created_at))
-    ]
+    """Write queues, limits, settings, jobs and runs; return what was done and the number of the last job."""
+    made = [queue.name for queue in contents.queues if queues.create_as_it_was(tx, queue)]
+    made_limits = [limit.name for limit in contents.limits if limits.create_as_it_was(tx, limit)]
     is_taking_settings = rules.settings or not config.stored(tx)
     if is_taking_settings:
         _store_settings(tx, contents.settings, who)
@@ -336,12 +349,14 @@ def _write_all(tx: "Tx", contents: Contents, rules: Rules, who: str) -> tuple[Im
         jobs=writer.jobs,
         runs=writer.runs,
         queues=len(made),
+        limits=len(made_limits),
         settings=len(contents.settings) if is_taking_settings else 0,
         skipped=writer.skipped,
         skipped_ids=tuple(writer.skipped_ids),
         moved=writer.moved,
         settings_left=0 if is_taking_settings else len(contents.settings),
         waiting_again=writer.waiting_again,
+        limits_missing=_missing(tx, writer.limit_names),
     )
     return done, writer.last_seq
 
@@ -351,6 +366,10 @@ def _store_settings(tx: "Tx", given: "Iterable[SettingLine]", who: str) -> None:
         config.put(tx, setting.key, setting.value)
         audit.record(tx, who, "config set", f"{setting.key}={setting.value}", 1)
     resolve(config.stored(tx), {})  # refuses what does not fit together
+
+
+def _missing(tx: "Tx", names: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(names - {limit.name for limit in limits.all_limits(tx)}))
 
 
 def _span(first: int, last: int) -> str | None:
@@ -370,21 +389,27 @@ class _Writer:
         self._number: int | None = None
         self.jobs = self.runs = self.skipped = self.moved = self.waiting_again = self.first_seq = self.last_seq = 0
         self.skipped_ids: list[str] = []
+        self.limit_names: set[str] = set()
 
-    def write(self, chunk: "list[Job | Attempt]") -> None:
-        """Write one chunk; the first runs in it may belong to the last job of the one before."""
+    def write(self, chunk: "list[Spooled]") -> None:
+        """Write one chunk; the first runs in it, or an input, may belong to the last job of the one before."""
         copies, moved = self._kept(_jobs_of(chunk))
         numbers = self._numbers(copies, moved)
         kept_runs: list[Attempt] = []
+        kept_inputs: list[tuple[int, bytes]] = []
         for each in chunk:
             if isinstance(each, Job):
                 self._number = numbers.get(each.seq)
-            elif self._number is not None:
+            elif self._number is not None and isinstance(each, Input):
+                kept_inputs.append((self._number, each.data))
+            elif self._number is not None and isinstance(each, Attempt):
                 kept_runs.append(_moved_run(each, self._number))
         if copies:
             jobs.insert_as_they_are(self._tx, [self._placed(job, numbers[job.seq]) for job in copies])
         if kept_runs:
             attempts.insert_as_they_are(self._tx, kept_runs)
+        if kept_inputs:
+            inputs.insert(self._tx, kept_inputs)
         self.jobs += len(copies)
         self.runs += len(kept_runs)
         if copies:
@@ -416,7 +441,12 @@ class _Writer:
         lane = (job.queue, job.needs or "")
         if lane not in self._lanes:
             self._lanes[lane] = queues.lane_of(self._tx, *lane)
+        if job.state not in FINAL:
+            self.limit_names.update(names_in(job.limit_list, LIMIT))
         placed = job.replace(seq=number, lane_id=self._lanes[lane], state=job.state.value)
+        if job.parked_for is not None:
+            # Ready, and not parked: whoever held its limit may not be here to let it go. A claim parks it if need be.
+            return placed.replace(state=State.PENDING.value, parked_for=None)
         if job.state is not State.PROCESSING:
             return placed
         stopped = placed.replace(worker_id=None, cancel_requested=0, units=None, updated_at=self._tx.now)

@@ -27,6 +27,7 @@ already when its id is, or, without an id, when the job of its number was added 
 A job that was running when it was exported waits to be run again, and no loss is counted.
 """
 
+NAMED = 5
 _HINT = "nothing was written; name a file that queuectl export wrote"
 
 
@@ -59,6 +60,9 @@ def run(args: "Args") -> int:
         note(f"{counted(done.moved, 'job')} with an id got a fresh number, because theirs was taken")
     if done.waiting_again:
         note(f"{counted(done.waiting_again, 'job')} ran when exported, and will run again")
+    if done.limits_missing:
+        names = _first_of(done.limits_missing[:NAMED], len(done.limits_missing))
+        note(f"warning: jobs name limits that are not here and hold nothing back until they are made: {names}")
     if done.settings_left:
         note(f"{counted(done.settings_left, 'setting')} left out: this store has its own; take them with --settings")
     return 0
@@ -70,8 +74,12 @@ def _first_of(ids: "Sequence[str]", count: int) -> str:
 
 
 def _beside(done: "Imported") -> str:
-    parts = [counted(count, noun) for count, noun in ((done.queues, "queue"), (done.settings, "setting")) if count]
+    parts = [counted(count, noun) for count, noun in _named(done) if count]
     return f", with {' and '.join(parts)}" if parts else ""
+
+
+def _named(done: "Imported") -> "tuple[tuple[int, str], ...]":
+    return (done.queues, "queue"), (done.limits, "limit"), (done.settings, "setting")
 
 
 def _lines(source: str) -> "Iterator[bytes]":

@@ -3,6 +3,8 @@
 In the store each goes by a key, so that a mutex and a limit of the same name are two things.
 """
 
+from queuectl.model.value import Value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -10,6 +12,14 @@ if TYPE_CHECKING:
 MUTEX = "mutex:"
 LIMIT = "limit:"
 MAX_SLOTS = 1_000_000
+
+
+class Limit(Value):
+    """A limit somebody made; the fields are its columns."""
+
+    name: str
+    slots: int
+    created_at: int
 
 
 def limit_keys(mutexes: "Iterable[str]", limits: "Iterable[str]") -> list[str]:

@@ -8,7 +8,10 @@ import re
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.checks import check_given_id, check_name
 from queuectl.model.fields import FIELDS as SPEC_FIELDS
-from queuectl.model.fields import MAX_PRIORITY, MAX_RETRIES, PARTS
+from queuectl.model.fields import MAX_INPUT_BYTES, MAX_PRIORITY, MAX_RETRIES, PARTS
+from queuectl.model.limits import MAX_SLOTS
+from queuectl.model.queue import MAX_CONCURRENCY
+from queuectl.model.rate import Rate, read_rate
 from queuectl.model.retry import BackoffStrategy
 from queuectl.model.states import State
 from queuectl.model.units import MAX_DURATION_MS
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     Shape = dict[str, object]
     Check = Callable[[str, object], object]
 
-FORMAT = 1
+FORMAT = 2
+"""1: before queues had settings, jobs needs and limits."""
 MAX_NUMBER = 10**15
 MAX_COUNT = 2**31 - 1
 MAX_BYTES = 2**62
@@ -105,6 +109,17 @@ def _bytes(name: str, value: object) -> bytes:
         return base64.b64decode(coded, validate=True)
     except ValueError as error:
         raise BadInput(f"{name}: bad base64: {error}") from None
+
+
+def _input(name: str, value: object) -> bytes:
+    data = _bytes(name, value)
+    if len(data) > MAX_INPUT_BYTES:
+        raise BadInput(f"{name} has {len(data)} bytes; the limit is {MAX_INPUT_BYTES}")
+    return data
+
+
+def _rate(name: str, value: object) -> Rate:
+    return read_rate(_text(name, value))
 
 
 def _as_enqueued(name: str, value: object) -> object:
@@ -203,7 +218,18 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "exported_at": _time,
         "last_number": _whole(0, MAX_NUMBER),
     },
-    "queue": {"name": check_name, "paused_at": _MAYBE_TIME, "created_at": _time},
+    "queue": {
+        "name": check_name,
+        "paused_at": _MAYBE_TIME,
+        "created_at": _time,
+        "concurrency": _or_null(_whole(1, MAX_CONCURRENCY)),
+        "rate": _or_null(_rate),
+        "next_start_at": _MAYBE_TIME,
+        "timeout_ms": _or_null(_DURATION),
+        "max_retries": _or_null(_whole(0, MAX_RETRIES)),
+        "priority": _or_null(_whole(-MAX_PRIORITY, MAX_PRIORITY)),
+    },
+    "limit": {"name": check_name, "slots": _whole(0, MAX_SLOTS), "created_at": _time},
     "setting": {"key": _text, "value": _text},
     "job": {
         "number": _NUMBER,
@@ -226,6 +252,7 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "limits": _list_as_enqueued,
         "policy": _or_null(_as_json(_part)),
         "launch": _or_null(_as_json(_part)),
+        "input": _or_null(_input),
         "deadline_ms": _or_null(_DURATION),
         "deadline_at": _MAYBE_TIME,
         "parked_for": _MAYBE_TEXT,
@@ -266,4 +293,17 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "stderr_tail": _or_null(_bytes),
     },
     "end": {"jobs": _whole(0, MAX_NUMBER), "runs": _whole(0, MAX_NUMBER)},
+}
+
+# What lines of an earlier format lack, and what that means.
+ADDED: "Mapping[str, Shape]" = {
+    "queue": dict.fromkeys(("concurrency", "rate", "next_start_at", "timeout_ms", "max_retries", "priority")),
+    "job": {
+        **dict.fromkeys(("policy", "launch", "input", "deadline_ms", "deadline_at", "parked_for")),
+        "needs": [],
+        "use": {},
+        "mutex": [],
+        "limits": [],
+        "units": {},
+    },
 }

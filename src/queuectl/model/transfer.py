@@ -1,7 +1,7 @@
 """Transfer: a store as lines of JSON and back. Pure: what a line holds; what each field may be is in linechecks.py.
 
-A header comes first, then queues, settings, and each job followed by its runs; an end with the counts comes last, so
-that a file that was cut off is not taken for a whole one.
+A header comes first, then queues, limits, settings, and each job followed by its runs; an end with the counts comes
+last, so that a file that was cut off is not taken for a whole one.
 """
 
 import base64
@@ -11,9 +11,11 @@ import re
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job, dumps
-from queuectl.model.limits import limit_keys
-from queuectl.model.linechecks import FORMAT, LINES
+from queuectl.model.limits import Limit, limit_keys
+from queuectl.model.linechecks import ADDED, FORMAT, LINES
 from queuectl.model.needs import needs_text
+from queuectl.model.queue import Queue
+from queuectl.model.rate import Rate
 from queuectl.model.shapes import asked_shape, launch_shape, policy_shape, time_shape
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
 from queuectl.model.units import iso_text
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     Shape = dict[str, object]
 
+MAX_TEXT_BYTES = 2 << 20
 _OUTPUT_FILE = r"([a-z]{{1,20}}-[0-9a-f]{{1,40}}/)?\d{{1,15}}/{}\.{}\.[a-z][a-z.]{{0,15}}(\.\d{{1,3}})?"
 
 
@@ -37,19 +40,18 @@ class Header(Value):
     last_number: int
 
 
-class QueueLine(Value):
-    """A queue as it stood."""
-
-    name: str
-    paused_at: int | None
-    created_at: int
-
-
 class SettingLine(Value):
     """A setting somebody stored, as text."""
 
     key: str
     value: str
+
+
+class Input(Value):
+    """What a job is to read on standard input, by its number in the file; it stands in the line of the job."""
+
+    job_seq: int
+    data: bytes
 
 
 class End(Value):
@@ -59,7 +61,7 @@ class End(Value):
     runs: int
 
 
-Line = Header | QueueLine | SettingLine | Job | Attempt | End
+Line = Header | Queue | Limit | SettingLine | Job | Attempt | End
 
 
 def header_shape(header: Header) -> "Shape":
@@ -73,9 +75,25 @@ def header_shape(header: Header) -> "Shape":
     }
 
 
-def queue_shape(name: str, paused_at: int | None, created_at: int) -> "Shape":
+def queue_shape(queue: Queue) -> "Shape":
     """Return the line of a queue."""
-    return {"type": "queue", "name": name, "paused_at": time_shape(paused_at), "created_at": iso_text(created_at)}
+    return {
+        "type": "queue",
+        "name": queue.name,
+        "paused_at": time_shape(queue.paused_at),
+        "created_at": iso_text(queue.created_at),
+        "concurrency": queue.concurrency,
+        "rate": None if queue.rate is None else queue.rate.text,
+        "next_start_at": time_shape(queue.next_start_at),
+        "timeout_ms": queue.timeout_ms,
+        "max_retries": queue.max_retries,
+        "priority": queue.priority,
+    }
+
+
+def limit_shape(limit: Limit) -> "Shape":
+    """Return the line of a limit."""
+    return {"type": "limit", "name": limit.name, "slots": limit.slots, "created_at": iso_text(limit.created_at)}
 
 
 def setting_shape(key: str, value: str) -> "Shape":
@@ -83,8 +101,8 @@ def setting_shape(key: str, value: str) -> "Shape":
     return {"type": "setting", "key": key, "value": value}
 
 
-def job_line_shape(job: Job) -> "Shape":
-    """Return the line of a job: everything its row holds."""
+def job_line_shape(job: Job, input_: bytes | None) -> "Shape":
+    """Return the line of a job: everything its row holds, and what it reads on standard input."""
     return {
         "type": "job",
         "number": job.seq,
@@ -104,6 +122,7 @@ def job_line_shape(job: Job) -> "Shape":
         **asked_shape(job),
         "policy": policy_shape(job),
         "launch": launch_shape(job),
+        "input": None if input_ is None else _bytes_shape(input_),
         "deadline_ms": job.deadline_ms,
         "deadline_at": time_shape(job.deadline_at),
         "parked_for": job.parked_for,
@@ -163,6 +182,8 @@ class Reader:
         self.end: End | None = None
         self.jobs = 0
         self.runs = 0
+        self.input: Input | None = None
+        """What the job that was read last is to read on standard input."""
         self._job: Job | None = None
         self._last_run = 0
         self._ids: set[str] = set()
@@ -203,7 +224,12 @@ class Reader:
             raise BadInput(f"a {kind} after the end", hint="import several exports one after the other")
         if kind == "header":
             _check_format(fields)
-        line = _READ[kind](_checked(kind, fields))
+        if self.header is not None and self.header.format < FORMAT:
+            fields = {**ADDED.get(kind, {}), **fields}
+        checked = _checked(kind, fields)
+        if kind == "job":
+            self.input = _read_input(checked)
+        line = _READ[kind](checked)
         self._check_place(line)
         return line
 
@@ -211,8 +237,10 @@ class Reader:
         match line:
             case Header():
                 self.header = line
-            case QueueLine():
+            case Queue():
                 self._check_once("queue", line.name)
+            case Limit():
+                self._check_once("limit", line.name)
             case SettingLine():
                 self._check_once("setting", line.key)
             case Job():
@@ -226,10 +254,12 @@ class Reader:
         if (kind, name) in self._names:
             raise BadInput(f"{kind} {name!r} is given twice")
         if self._job is not None:
-            raise BadInput(f"a {kind} after the jobs", hint="queues and settings come before the jobs")
+            raise BadInput(f"a {kind} after the jobs", hint="queues, limits and settings come before the jobs")
         self._names.add((kind, name))
 
     def _check_job(self, job: Job) -> None:
+        if (self.input is not None) != bool(job.launch_map.get("has_input")):
+            raise BadInput(f"job {job.id} has an input exactly when its launch says has_input")
         if self._job is not None and job.seq <= self._job.seq:
             raise BadInput(f"job {job.seq} after job {self._job.seq}", hint="jobs come in the order of their numbers")
         if job.given_id is not None and job.given_id in self._ids:
@@ -292,6 +322,17 @@ def _checked(kind: str, fields: "Shape") -> "Shape":
     return {name: check(name, fields[name]) for name, check in known.items()}
 
 
+def _read_queue(fields: "Shape") -> Queue:
+    rate = fields.pop("rate")
+    period = {"rate_count": rate.count, "rate_period_ms": rate.period_ms} if isinstance(rate, Rate) else {}
+    return Queue(**fields, **period)  # type: ignore[arg-type]
+
+
+def _read_input(fields: "Shape") -> Input | None:
+    data = fields.pop("input")
+    return Input(job_seq=fields["number"], data=data) if isinstance(data, bytes) else None  # type: ignore[arg-type]
+
+
 def _read_job(fields: "Shape") -> Job:
     fields["seq"] = fields.pop("number")
     fields["given_id"] = fields.pop("id")
@@ -332,16 +373,22 @@ def _read_run(fields: "Shape") -> Attempt:
 
 
 def _bytes_shape(data: bytes) -> "str | dict[str, str]":
-    """Return bytes as text where they are UTF-8, else as base64."""
+    """Return bytes as text where they are UTF-8 and not too many, else as base64."""
     try:
-        return data.decode()
+        # In JSON a character may take six times its bytes, and a line that import takes has an end.
+        return data.decode() if len(data) <= MAX_TEXT_BYTES else _base64(data)
     except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
+        return _base64(data)
+
+
+def _base64(data: bytes) -> "dict[str, str]":
+    return {"base64": base64.b64encode(data).decode()}
 
 
 _READ: "dict[str, Callable[[Shape], Line]]" = {
     "header": lambda fields: Header.of_row(list(fields.values())),
-    "queue": lambda fields: QueueLine.of_row(list(fields.values())),
+    "queue": _read_queue,
+    "limit": lambda fields: Limit.of_row(list(fields.values())),
     "setting": lambda fields: SettingLine.of_row(list(fields.values())),
     "job": _read_job,
     "run": _read_run,

@@ -5,9 +5,9 @@ dies. A job whose limit is full is parked; the settle that frees the limit puts 
 """
 
 from queuectl.model.job import Job, read_list
-from queuectl.model.limits import LIMIT, MUTEX
+from queuectl.model.limits import LIMIT, MUTEX, Limit
 from queuectl.model.states import State
-from queuectl.model.value import Value, columns_of
+from queuectl.model.value import columns_of
 from queuectl.store import moves
 from queuectl.store.jobs import COLUMNS as JOB_COLUMNS
 from queuectl.store.jobs import listed
@@ -47,14 +47,6 @@ _PARKED_LANES = """
          WHERE found.lane_id IS NOT NULL)
     SELECT lane_id FROM found
 """
-
-
-class Limit(Value):
-    """A limit somebody made; the fields are its columns."""
-
-    name: str
-    slots: int
-    created_at: int
 
 
 COLUMNS = columns_of(Limit)

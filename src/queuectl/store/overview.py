@@ -1,6 +1,6 @@
 """Overview: queues and limits as a person asks for them, with who uses them now. Reads alone; claims use none of it."""
 
-from queuectl.model.limits import LIMIT, MUTEX
+from queuectl.model.limits import LIMIT, MUTEX, Limit
 from queuectl.model.needs import Needs
 from queuectl.model.queue import Queue
 from queuectl.model.states import State
@@ -104,7 +104,7 @@ def limit(tx: "Tx", key: str) -> LimitView | None:
     return view.replace(holders=tuple(holders), next=following[:NEXT])
 
 
-def _limit_view(key: str, made: limits.Limit | None, held: int, waiting: int) -> LimitView:
+def _limit_view(key: str, made: Limit | None, held: int, waiting: int) -> LimitView:
     kind, _, name = key.partition(":")
     slots = 1 if key.startswith(MUTEX) else None
     return LimitView(
