@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Command = str | Sequence[str]
     Duration = float | str | timedelta
     Time = str | datetime
+    Words = str | Sequence[str]
+    Path = str | os.PathLike[str]
 
     class Changeable(TypedDict, total=False):
         """What can be said of a job when it is added, and changed later."""
@@ -36,19 +38,38 @@ if TYPE_CHECKING:
         backoff_jitter: float
         max_backoff_seconds: Duration
         job_retry_delay: Duration
-        cwd: str | os.PathLike[str]
+        cwd: Path
         env: Mapping[str, str]
         tags: Sequence[str]
         split_output: bool
+        needs: Words
+        use: str | Mapping[str, int | str]
+        mutex: Words
+        limits: Words
+        deadline: Duration
+        retry_on: int | str | Sequence[int | str]
+        no_retry_on: int | str | Sequence[int | str]
+        success_codes: int | str | Sequence[int | str]
+        snooze_codes: str | Mapping[int, Duration]
+        memory: int | str
+        cpu_seconds: Duration
+        nofile: int | str
+        file_size: int | str
+        nice: int | str
+        umask: int | str
+        shell: str
+        stdin: Path
+        secrets: Words
 
     class JobOptions(Changeable, total=False):
         """What can be said of a job beside its command; what is left out is as on the command line."""
 
         id: str
         hold: bool
+        input: str | bytes
 
     class EditOptions(Changeable, total=False):
-        """What can be different about a job that exists."""
+        """What can be different about a job that exists; the word `none` takes back what it asked for."""
 
         command: str
         argv: Sequence[str]
@@ -85,7 +106,10 @@ def spec_of_fields(fields: "Mapping[str, object]", now: int) -> JobSpec:
 
 def plain_fields(fields: "Mapping[str, object]") -> dict[str, object]:
     """Return the fields of a job as JSON would hold them."""
-    return {name: _plain(value) for name, value in fields.items()}
+    plain = {name: _plain(value) for name, value in fields.items()}
+    if type(plain.get("umask")) is int:
+        plain["umask"] = f"{plain['umask']:o}"  # Python writes 0o027, and JSON has no such numbers
+    return plain
 
 
 def filter_of(choice: "Choice") -> Filter:
@@ -122,6 +146,8 @@ def _plain(value: object) -> object:
         return value.astimezone().isoformat()
     if isinstance(value, os.PathLike):
         return os.path.abspath(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
     return value
 
 

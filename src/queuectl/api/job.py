@@ -131,6 +131,11 @@ class Job:
         return time_or_none(self._row.run_at)
 
     @property
+    def deadline_at(self) -> "datetime | None":
+        """When its time is over, with all its runs and waits; None for a job without a deadline."""
+        return time_or_none(self._row.deadline_at)
+
+    @property
     def started_at(self) -> "datetime | None":
         """When its last run began."""
         return time_or_none(self._row.started_at)
