@@ -7,6 +7,7 @@ import time
 from queuectl.actions import pace
 from queuectl.actions.connect import working_settings
 from queuectl.actions.deadlines import expire_overdue
+from queuectl.actions.disuse import forget_needs
 from queuectl.actions.liveness import pulse
 from queuectl.actions.parking import let_go
 from queuectl.actions.sweep import Sweeper
@@ -42,6 +43,7 @@ SHRINK_PAGES = 200
 SWEEP_EVERY_S = 10.0
 EXPIRE_EVERY_S = 1.0
 LET_GO_EVERY_S = 5.0
+FORGET_EVERY_S = 600.0
 SOON_S = 0.1
 LAST_S = 0.5
 
@@ -175,7 +177,7 @@ class Upkeep:
         # By chance, so that supervisors that were started together do not all do it at once.
         first = time.monotonic() + FIRST_S * random.uniform(0.5, 1.5)
         self._parked_from = ""
-        chores = (self._prune, self._shrink, self._sweep, self._let_go, self._expire)
+        chores = (self._prune, self._shrink, self._sweep, self._let_go, self._expire, self._forget)
         self._chores: dict[Callable[[], float], float] = dict.fromkeys(chores, first)
 
     @property
@@ -214,6 +216,10 @@ class Upkeep:
 
     def _expire(self) -> float:
         return SOON_S if expire_overdue(self._database) else EXPIRE_EVERY_S
+
+    def _forget(self) -> float:
+        forget_needs(self._database)
+        return FORGET_EVERY_S * random.uniform(0.9, 1.1)
 
     def _sweep(self) -> float:
         return SOON_S if self._sweeper.step() else SWEEP_EVERY_S

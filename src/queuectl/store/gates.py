@@ -110,6 +110,7 @@ class Admission:
         self._rooms: dict[str, int] = {}
         self._starts: dict[str, int] = {}
         self._free: Units = {}
+        self._keys: set[str] = set()
         self._aside = 0
         self._is_plain = self._map.is_plain
         if not self._is_plain:
@@ -146,6 +147,7 @@ class Admission:
                 admitted.append(started)
                 rooms |= {key: rooms[key] - 1 for key in job.limit_list}
         self._park(full, admitted)
+        self._keys.update(key for job in admitted for key in job.limit_list)
         return admitted
 
     def pass_by(self, lane_ids: "Iterable[int]") -> None:
@@ -154,9 +156,13 @@ class Admission:
             self._shut(lane_id)
 
     def finish(self) -> None:
-        """Write when the rates let the next jobs start."""
+        """Write when the rates let the next jobs start, and fill the line where a limit has room for more.
+
+        Only so many are let go at once: of a limit with a thousand slots, those taken make place for the next.
+        """
         for queue, next_start_at in self._starts.items():
             queues.set_next_start(self._tx, queue, next_start_at)
+        limits.release(self._tx, self._keys)
 
     def _look(self) -> dict[int, Lane]:
         """Read the lanes and return those that are served and not paused."""

@@ -36,7 +36,7 @@ def _refuse_too_many(tx: "Tx") -> None:
     if row is not None and int(row[0] or 0) >= MAX_NEEDS:
         raise BadInput(
             f"there are {MAX_NEEDS} different needs already, and a claim looks at each",
-            hint="round the amounts in --use, so that more jobs ask for the same",
+            hint="round the amounts in --use, so that more ask for the same; those no job has are forgotten in time",
         )
 
 
