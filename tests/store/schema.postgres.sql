@@ -94,7 +94,7 @@ CREATE INDEX jobs_due ON queuectl.jobs USING btree (run_at, state, lane_id, seq)
 CREATE INDEX jobs_finished ON queuectl.jobs USING btree (state, finished_at, lane_id, seq) WHERE (state = ANY (ARRAY['completed'::text, 'dead'::text, 'cancelled'::text]));
 CREATE UNIQUE INDEX jobs_given_id ON queuectl.jobs USING btree (given_id) WHERE (given_id IS NOT NULL);
 CREATE INDEX jobs_holding ON queuectl.jobs USING btree (limits) WHERE ((state = 'processing'::text) AND (limits IS NOT NULL));
-CREATE INDEX jobs_limited ON queuectl.jobs USING btree (lane_id, limits) WHERE ((state = 'pending'::text) AND (limits IS NOT NULL));
+CREATE INDEX jobs_limited ON queuectl.jobs USING btree (limits, lane_id) WHERE ((state = 'pending'::text) AND (limits IS NOT NULL));
 CREATE INDEX jobs_parked ON queuectl.jobs USING btree (parked_for, lane_id, priority DESC, seq) WHERE ((state = 'blocked'::text) AND (parked_for IS NOT NULL));
 CREATE INDEX jobs_ready ON queuectl.jobs USING btree (lane_id, priority DESC, seq) WHERE (state = 'pending'::text);
 CREATE INDEX jobs_running ON queuectl.jobs USING btree (worker_id, lane_id) WHERE (state = 'processing'::text);

@@ -98,7 +98,7 @@ CREATE UNIQUE INDEX jobs_given_id ON jobs (given_id) WHERE given_id IS NOT NULL;
 
 CREATE INDEX jobs_holding  ON jobs (limits) WHERE state = 'processing' AND limits IS NOT NULL;
 
-CREATE INDEX jobs_limited  ON jobs (lane_id, limits) WHERE state = 'pending' AND limits IS NOT NULL;
+CREATE INDEX jobs_limited  ON jobs (limits, lane_id) WHERE state = 'pending' AND limits IS NOT NULL;
 
 CREATE INDEX jobs_parked   ON jobs (parked_for, lane_id, priority DESC, seq)
     WHERE state = 'blocked' AND parked_for IS NOT NULL;

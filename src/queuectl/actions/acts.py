@@ -9,7 +9,7 @@ from queuectl.model.limits import key_words
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
 from queuectl.model.units import iso_text
 from queuectl.model.value import Value
-from queuectl.store import audit, jobs, limits, moves, workers
+from queuectl.store import audit, jobs, moves, parking, workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
@@ -47,6 +47,8 @@ class Act(Value):
     unasked: frozenset[State] | None = None
     """Where it applies when neither numbers nor states were named; None means all of `states`."""
     on_one: "OnOne"
+    limits: frozenset[str] = frozenset()
+    """The limits it gives to jobs, by key."""
     detail: "Callable[[Sequence[Done]], str] | None" = None
     """What more there is to put on record of what was done."""
 
@@ -97,7 +99,7 @@ def act_on_each(
         named: dict[int, str] = {}
         for job_id in ids:
             named.setdefault(selection.seq_of(tx, job_id), job_id)
-        _lock_limits(tx, list(named))
+        _lock_limits(tx, list(named), act.limits)
         # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
         locked = {job.seq: job for job in jobs.lock(tx, list(named))}
         try:
@@ -159,7 +161,7 @@ def act_on_many(
         def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
             done: list[Done] = []
             left = []
-            _lock_limits(tx, page)
+            _lock_limits(tx, page, chosen.act.limits)
             for job in jobs.lock(tx, page):
                 try:
                     if job.state in chosen.states:
@@ -180,12 +182,13 @@ def act_on_many(
     return Tally(count=count, passed=passed)
 
 
-def _lock_limits(tx: "Tx", seqs: "Sequence[int]") -> None:
-    """Lock what jobs name before they are changed: who lets the next ones go must see those that are being parked.
+def _lock_limits(tx: "Tx", seqs: "Sequence[int]", given: "frozenset[str]") -> None:
+    """Lock what jobs name, and are given, before they are changed.
 
+    Who lets the next ones go must see those that are being parked, and who deletes a limit those that are given it.
     Of too many none is locked; then a job may stay parked until a supervisor finds it, seconds later.
     """
-    keys = jobs.limits_named(tx, seqs)
+    keys = jobs.limits_named(tx, seqs) | given
     if len(keys) <= MOST_LOCKED:
         tx.lock(keys)
 
@@ -217,7 +220,7 @@ def _cancel(tx: "Tx", job: "Job") -> Done:
             return Done(job=job, note="its worker is dead; it is cancelled when a worker start rescues it")
         return Done(job=job, note="its worker is stopping it")
     moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
-    limits.left_line(tx, job)
+    parking.left_line(tx, job)
     return Done(job=job, note="cancelled")
 
 
@@ -239,7 +242,7 @@ def _retry(tx: "Tx", job: "Job") -> Done:
 def _delete(tx: "Tx", job: "Job") -> Done:
     if not jobs.delete(tx, [job.seq]):
         raise _running(job, "delete")
-    limits.left_line(tx, job)
+    parking.left_line(tx, job)
     return Done(job=job, note="deleted")
 
 
@@ -256,7 +259,7 @@ def _hold(tx: "Tx", job: "Job") -> Done:
     moved = moves.hold_parked(tx, job.seq) if job.parked_for else moves.move(tx, Move.HOLD, job.seq, State.BLOCKED)
     if moved is None:
         raise _blocked(job)
-    limits.left_line(tx, job)
+    parking.left_line(tx, job)
     return Done(job=job, note="held")
 
 

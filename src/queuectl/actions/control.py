@@ -3,6 +3,7 @@
 from queuectl.actions import acts
 from queuectl.actions.acts import PAGE, Done
 from queuectl.actions.gatekeeping import unknown_queue
+from queuectl.actions.parking import let_go
 from queuectl.errors import Refused
 from queuectl.model.states import Move, State
 from queuectl.settings import parse, resolve, setting_key, shown
@@ -113,7 +114,10 @@ def resume_queue(database: "Database", name: str, *, who: str) -> bool:
         tx.wake()
         return changed
 
-    return database.write(work)
+    changed = database.write(work)
+    if changed:
+        let_go(database)  # nobody let its jobs go while it was paused
+    return changed
 
 
 def set_setting(database: "Database", name: str, text: str, *, who: str) -> tuple[str, str]:

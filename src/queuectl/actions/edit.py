@@ -8,7 +8,7 @@ from queuectl.model.edit import Edit, edited
 from queuectl.model.shapes import changes_shape
 from queuectl.model.states import FINAL, Move, State
 from queuectl.model.units import duration_text
-from queuectl.store import jobs, limits, moves, queues
+from queuectl.store import jobs, moves, parking, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def edit_act(change: Edit) -> Act:
         done="edited",
         states=frozenset(State),
         on_one=lambda tx, job: _edit(tx, job, change),
+        limits=frozenset(change.limit_keys),
         detail=lambda done: _on_record(change, done),
     )
 
@@ -94,7 +95,7 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
     if change.has_time:
         after = _at(tx, after, change.run_at(tx.now))
     if (after.limits, after.lane_id, after.state) != (job.limits, job.lane_id, job.state):
-        limits.left_line(tx, job)
+        parking.left_line(tx, job)
     # A worker that looked meanwhile has passed the locked row by; and an earlier time may be the next one to wait for.
     if after.state is State.PENDING or change.has_time:
         tx.wake()

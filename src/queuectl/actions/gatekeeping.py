@@ -10,7 +10,7 @@ from queuectl.model.queue import queue_columns, queue_settings_shape
 from queuectl.model.states import State
 from queuectl.model.units import counted, duration_text
 from queuectl.model.value import Value
-from queuectl.store import audit, jobs, limits, queues
+from queuectl.store import audit, jobs, limits, parking, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def set_limit(database: "Database", name: str, slots: object, *, who: str) -> Li
         limits.put(tx, name, number)
         was = None if before is None else before.slots
         audit.record(tx, who, "limit set", f"{name} {_slots_text(was)} -> {number}", int(was != number))
-        released = limits.release(tx, [key])
+        released = parking.release(tx, [key])
         return LimitSet(name=name, slots=number, before=was, released=released)
 
     return database.write(work)

@@ -4,7 +4,7 @@ A settle lets the next ones go by itself. It passes by a job that somebody is ju
 next job out of the line may do so while another is being parked; this finds such jobs within seconds.
 """
 
-from queuectl.store import limits
+from queuectl.store import limits, parking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ def let_go(database: "Database", after: str = "") -> str:
     """Look at some of the limits that jobs wait for, from one on, and let go who can; return where to go on."""
 
     def look(tx: "Tx") -> tuple[list[str], list[str]]:
-        keys = limits.parked_keys(tx, after)
+        keys = parking.parked_keys(tx, after)
         return keys, [key for key, room in limits.rooms(tx, keys).items() if room > 0] if keys else []
 
     def work(tx: "Tx", key: str) -> None:
         tx.lock([key])
-        limits.release(tx, [key])
+        parking.release(tx, [key])
 
     keys, roomy = database.read(look)
     for key in roomy:
         database.write(lambda tx, key=key: work(tx, key))  # type: ignore[misc]
-    return keys[-1] if len(keys) == limits.KEYS_AT_ONCE else ""
+    return keys[-1] if len(keys) == parking.KEYS_AT_ONCE else ""

@@ -6,7 +6,7 @@ from queuectl.actions.connect import working_settings
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
-from queuectl.store import attempts, claims, jobs, limits, moves, workers
+from queuectl.store import attempts, claims, jobs, moves, parking, workers
 from queuectl.store.gates import Taker
 from queuectl.store.lanes import all_lanes, narrow_queues
 
@@ -176,5 +176,5 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
     if after is not None:
         attempts.insert(tx, claim, report, host)
         if after.limits is not None:
-            limits.release(tx, after.limit_list)
+            parking.release(tx, after.limit_list)
     return after

@@ -3,7 +3,7 @@
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
 from queuectl.model.limits import LIMIT, names_in
 from queuectl.settings import resolve
-from queuectl.store import audit, config, inputs, jobs, limits, queues
+from queuectl.store import audit, config, inputs, jobs, limits, parking, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _let_go(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
         keys = {key for key in keys if key.startswith(LIMIT)}
     tx.lock(keys)
     refuse_unknown_limits(tx, keys)  # again: whoever deletes one locks it, too
-    limits.release(tx, keys)
+    parking.release(tx, keys)
 
 
 def refuse_unknown_limits(tx: "Tx", keys: "Collection[str]", what: str = "added") -> None:

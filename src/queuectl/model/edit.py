@@ -61,6 +61,11 @@ class Edit(Value):
         return [*(name.removesuffix("_ms") for name in self.values), *(name for name, part in others.items() if part)]
 
     @property
+    def limit_keys(self) -> list[str]:
+        """The limits it gives to jobs, by key."""
+        return limit_keys(self.values.get("mutexes") or (), self.values.get("limits") or ())  # type: ignore[arg-type]
+
+    @property
     def is_without_tags(self) -> bool:
         """Whether the tags stay as they are."""
         return not (self.tags or self.untags or self.has_no_tags)

@@ -14,7 +14,7 @@ from queuectl.model.needs import Supply, fits, take, without
 from queuectl.model.states import Move, State
 from queuectl.model.value import Value
 from queuectl.model.weights import Turns
-from queuectl.store import limits, moves, queues
+from queuectl.store import limits, moves, parking, queues
 from queuectl.store.jobs import COLUMNS
 from queuectl.store.lanes import Lane, lane_rows
 
@@ -162,7 +162,7 @@ class Admission:
         """
         for queue, next_start_at in self._starts.items():
             queues.set_next_start(self._tx, queue, next_start_at)
-        limits.release(self._tx, self._keys)
+        parking.release(self._tx, self._keys)
 
     def _look(self) -> dict[int, Lane]:
         """Read the lanes and return those that are served and not paused."""
@@ -256,7 +256,7 @@ class Admission:
         starting = {job.seq for job in admitted}
         for job, key in full:
             self._aside += moves.park(self._tx, job, key, starting)
-        limits.release(self._tx, {other for job, key in full for other in job.limit_list if other != key})
+        parking.release(self._tx, {other for job, key in full for other in job.limit_list if other != key})
         self._stop_at_enough()
 
     def _bury(self, job: Job) -> None:
@@ -278,7 +278,7 @@ def expire(tx: "Tx", job: "Job") -> "Job | None":
     """Bury a job that waits and whose deadline has passed; None means it does not wait any more."""
     error = f"{DEADLINE_WORDS} again" if job.run else DEADLINE_WORDS
     buried = moves.move(tx, Move.EXPIRE, job.seq, State.DEAD, error=error)
-    limits.left_line(tx, job)
+    parking.left_line(tx, job)
     tx.tell()
     return buried
 

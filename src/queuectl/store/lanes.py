@@ -67,6 +67,12 @@ def all_lanes(tx: "Tx") -> list[Lane]:
     return [Lane.of_row(row) for row in lane_rows(tx)]
 
 
+def paused_lanes(tx: "Tx") -> set[int]:
+    """Return the lanes of paused queues."""
+    rows = tx.rows("SELECT l.id FROM lanes l JOIN queues q ON q.name = l.queue WHERE q.paused_at IS NOT NULL")
+    return {int(row[0] or 0) for row in rows}
+
+
 def drop(tx: "Tx", lane_ids: "Collection[int]") -> int:
     """Forget lanes. The caller knows that no job stands in them and has `keep_out` of lanes."""
     return sum(tx.changed("DELETE FROM lanes WHERE id = :id", {"id": lane_id}) for lane_id in lane_ids)

@@ -100,7 +100,7 @@ def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
 
 
 def park(tx: "Tx", job: Job, key: str, starting: "Collection[int]" = (), most: int = DUE_LIMIT) -> int:
-    """Take a ready job out of the line until a limit has room, with those in its lane that name the same limits.
+    """Take a ready job out of the line until a limit has room, with all, in whatever lane, that name the same limits.
 
     `starting` are the numbers of jobs that are about to start, and so stay.
     """
@@ -108,10 +108,10 @@ def park(tx: "Tx", job: Job, key: str, starting: "Collection[int]" = (), most: i
         f"""
         SELECT seq
           FROM jobs
-         WHERE state = 'pending' AND limits IS NOT NULL AND lane_id = :lane_id AND limits = :limits
+         WHERE state = 'pending' AND limits IS NOT NULL AND limits = :limits
          LIMIT :most {tx.dialect.skip_locked}
         """,
-        {"lane_id": job.lane_id, "limits": job.limits, "most": most},
+        {"limits": job.limits, "most": most},
     )
     names, params = listed("seq", sorted({job.seq, *(int(row[0] or 0) for row in rows)} - set(starting)))
     return tx.changed(

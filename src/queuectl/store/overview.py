@@ -5,7 +5,7 @@ from queuectl.model.needs import Needs
 from queuectl.model.queue import Queue
 from queuectl.model.states import State
 from queuectl.model.value import Value
-from queuectl.store import jobs, limits, queues
+from queuectl.store import jobs, limits, parking, queues
 from queuectl.store.lanes import lanes_of
 
 TYPE_CHECKING = False
@@ -99,7 +99,7 @@ def limit(tx: "Tx", key: str) -> LimitView | None:
     waiting = _waiting(tx).get(key, 0)
     if made is None and key.startswith(LIMIT) and not holders and not waiting:
         return None
-    following = (*limits.ready(tx, key, NEXT), *limits.parked(tx, key, NEXT))
+    following = (*limits.ready(tx, key, NEXT), *parking.parked(tx, key, NEXT))
     view = _limit_view(key, made, len(holders), waiting)
     return view.replace(holders=tuple(holders), next=following[:NEXT])
 
@@ -118,7 +118,7 @@ def _limit_view(key: str, made: Limit | None, held: int, waiting: int) -> LimitV
 
 
 def _waiting(tx: "Tx") -> dict[str, int]:
-    ready, parked = limits.in_line(tx), limits.parked_counts(tx)
+    ready, parked = limits.in_line(tx), parking.parked_counts(tx)
     return {key: ready.get(key, 0) + parked.get(key, 0) for key in ready.keys() | parked.keys()}
 
 

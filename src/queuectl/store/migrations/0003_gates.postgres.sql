@@ -26,7 +26,7 @@ ALTER TABLE jobs ADD COLUMN units TEXT;
 -- Plain jobs are in none of these. Parked: those a limit keeps from running, in the order in which it lets them go.
 CREATE INDEX jobs_parked   ON jobs (parked_for, lane_id, priority DESC, seq)
     WHERE state = 'blocked' AND parked_for IS NOT NULL;
-CREATE INDEX jobs_limited  ON jobs (lane_id, limits) WHERE state = 'pending' AND limits IS NOT NULL;
+CREATE INDEX jobs_limited  ON jobs (limits, lane_id) WHERE state = 'pending' AND limits IS NOT NULL;
 CREATE INDEX jobs_holding  ON jobs (limits) WHERE state = 'processing' AND limits IS NOT NULL;
 CREATE INDEX jobs_deadline ON jobs (deadline_at)
     WHERE deadline_at IS NOT NULL AND state IN ('pending', 'scheduled', 'blocked', 'failed');
