@@ -4,32 +4,39 @@ One side is held inside its open transaction. The net that looks every few secon
 here: what these tests show needs none, but for the one that says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from queuectl.actions import rescue
-from queuectl.actions.control import cancel, delete, hold
-from queuectl.actions.edit import edit
+from queuectl.actions.control import cancel
+from queuectl.actions.gatekeeping import set_limit
 from queuectl.actions.parking import let_go
-from queuectl.actions.settle import Holder, Step, settle_and_claim
-from queuectl.actions.submit import submit
 from queuectl.model.attempt import Report
-from queuectl.model.edit import edit_from_fields
-from queuectl.model.job import Claim, JobSpec, dumps
-from queuectl.model.states import FINAL, State
+from queuectl.model.job import Claim, dumps
 from queuectl.model.verdict import Outcome
-from queuectl.store import jobs, limits, queues
+from queuectl.store import limits, queues
 from queuectl.store.claims import Orphan
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import Taker
 from queuectl.store.postgres import PostgresDialect
+from tests.store.gated import (
+    LEAVES_LINE,
+    Act,
+    claim,
+    claims,
+    edits,
+    held_mutex,
+    put,
+    put_ready,
+    runs_to_its_end,
+    settles,
+    states,
+    step,
+)
 from tests.store.racing import ON_POSTGRES, Race
-from tests.store.rows import HOST, add_job, add_worker, get_job
+from tests.store.rows import add_job, add_worker
 
-Act = Callable[[Database], object]
-TURNS = 20
-
+SOME_WAYS_OUT = pytest.mark.parametrize("name", ["cancel", "delete", "edit queue"])
 BOTH_ORDERS = pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
 
 
@@ -37,83 +44,6 @@ BOTH_ORDERS = pytest.mark.parametrize("is_first", [True, False], ids=["first", "
 def _workers(db: Database) -> None:
     for name in ("w1", "w2"):
         add_worker(db, name)
-
-
-def put(db: Database, *job_ids: str, **fields: object) -> None:
-    """Add jobs that name the mutex `m`, or whatever they are given instead."""
-    spec = JobSpec(command="true").replace(**{"mutexes": ("m",), **fields})
-    submit(db, [spec.replace(given_id=job_id) for job_id in job_ids], who="me", environ={})
-
-
-def put_ready(db: Database, *job_ids: str) -> None:
-    """Add jobs that name the mutex `m` and stand in the line all the same, as those do whose retry is due."""
-    for job_id in job_ids:
-        add_job(db, given_id=job_id, limits=dumps(["mutex:m"]))
-
-
-def held_mutex(db: Database) -> tuple[Claim, ...]:
-    """Let a worker hold the mutex `m`."""
-    put(db, "holder")
-    return claim(db, "w1")
-
-
-def step(db: Database, worker_id: str, ended: Sequence[Claim] = (), free: int = 1) -> Step:
-    """Let a worker settle its runs as done, and claim."""
-    reports = [(claim, Report(outcome=Outcome.exited(0))) for claim in ended]
-    return settle_and_claim(db, Holder(taker=Taker(worker_id=worker_id), host=HOST), reports, free, {})
-
-
-def claim(db: Database, worker_id: str = "w1", free: int = 1) -> tuple[Claim, ...]:
-    """Let a worker claim, and return what it got."""
-    return step(db, worker_id, free=free).claimed
-
-
-def claims(worker_id: str) -> Callable[[Database], list[str]]:
-    """A worker claims: the ids of what it got."""
-    return lambda db: [one.job.id for one in claim(db, worker_id)]
-
-
-def settles(*held: Claim) -> Callable[[Database], Step]:
-    """A worker settles its runs and takes nothing."""
-    return lambda db: step(db, str(held[0].job.worker_id), held, free=0)
-
-
-def edits(job_id: str, **fields: object) -> Act:
-    """A person changes a job."""
-    return lambda db: edit(db, [job_id], edit_from_fields(fields, 0), who="me")
-
-
-LEAVES_LINE: dict[str, Act] = {
-    "cancel": lambda db: cancel(db, ["next"], who="me"),
-    "hold": lambda db: hold(db, ["next"], who="me"),
-    "delete": lambda db: delete(db, ["next"], who="me"),
-    "edit mutex": edits("next", mutex="none"),
-    "edit queue": edits("next", queue="other"),
-    "edit time": edits("next", delay="1h"),
-}
-EACH_WAY_OUT = pytest.mark.parametrize("leave", LEAVES_LINE.values(), ids=LEAVES_LINE.keys())
-
-
-def states(db: Database, *job_ids: str) -> list[str]:
-    """Return where jobs stand."""
-    return [get_job(db, seq_of(db, job_id)).state.value for job_id in job_ids]
-
-
-def seq_of(db: Database, job_id: str) -> int:
-    """Return the number of a job."""
-    seq = db.read(lambda tx: jobs.find(tx, job_id))
-    assert seq is not None
-    return seq.seq
-
-
-def runs_to_its_end(db: Database, job_id: str) -> bool:
-    """Whether a worker that takes whatever is ready comes to a job, without any other help."""
-    held: tuple[Claim, ...] = ()
-    for _ in range(TURNS):
-        held = step(db, "w1", held).claimed
-        if not held:
-            break
-    return get_job(db, seq_of(db, job_id)).state in FINAL
 
 
 def both(race: Race, one: Act, other: Act, *, is_first: bool) -> None:
@@ -192,19 +122,6 @@ def test_of_two_claims_in_a_queue_with_a_rate_the_second_waits_for_its_time(db: 
     assert step(db, "w2").next_run_at == first.now + 60_000
 
 
-def test_a_claim_for_two_parks_nothing_it_takes_itself(db: Database) -> None:
-    db.write(lambda tx: limits.put(tx, "m", 2))
-    put(db, "one", mutexes=(), limits=("m",))
-    claim(db, "w1")
-    for job_id in ("two", "three"):
-        add_job(db, given_id=job_id, limits=dumps(["limit:m"]))
-
-    taken = claim(db, "w2", free=2)
-
-    assert [one.job.id for one in taken] == ["two"]
-    assert states(db, "one", "two", "three") == ["processing", "processing", "blocked"]
-
-
 # Settle and rescue against each other.
 
 
@@ -258,13 +175,13 @@ def test_a_job_parked_at_enqueue_while_the_mutex_is_freed_runs(db: Database, rac
 
 
 @BOTH_ORDERS
-@EACH_WAY_OUT
+@SOME_WAYS_OUT
 def test_a_job_parked_at_enqueue_behind_one_that_leaves_the_line_runs(
-    db: Database, race: Race, leave: Act, *, is_first: bool
+    db: Database, race: Race, name: str, *, is_first: bool
 ) -> None:
     put(db, "next")
 
-    both(race, lambda db: put(db, "last"), leave, is_first=is_first)
+    both(race, lambda db: put(db, "last"), LEAVES_LINE[name], is_first=is_first)
 
     assert runs_to_its_end(db, "last")
 
@@ -272,25 +189,15 @@ def test_a_job_parked_at_enqueue_behind_one_that_leaves_the_line_runs(
 # A person against a settle.
 
 
-@EACH_WAY_OUT
-def test_when_the_next_job_leaves_the_line_the_one_behind_it_takes_its_place(db: Database, leave: Act) -> None:
-    put(db, "next", "last")
-    assert states(db, "last") == ["blocked"]
-
-    leave(db)
-
-    assert states(db, "last") == ["pending"]
-
-
 @BOTH_ORDERS
-@EACH_WAY_OUT
+@SOME_WAYS_OUT
 def test_a_job_behind_one_that_leaves_the_line_while_the_mutex_is_freed_runs(
-    db: Database, race: Race, leave: Act, *, is_first: bool
+    db: Database, race: Race, name: str, *, is_first: bool
 ) -> None:
     held = held_mutex(db)
     put(db, "next", "last")
 
-    both(race, leave, settles(*held), is_first=is_first)
+    both(race, LEAVES_LINE[name], settles(*held), is_first=is_first)
 
     assert runs_to_its_end(db, "last")
 
@@ -311,78 +218,31 @@ def test_a_parked_job_edited_while_its_mutex_is_freed_runs_at_the_latest_when_th
     assert runs_to_its_end(db, "last")
 
 
-def test_a_parked_job_that_gets_a_later_time_does_not_run_before_it(db: Database) -> None:
-    held = held_mutex(db)
-    put(db, "next", "last")
-
-    edits("last", delay="1h")(db)
-    step(db, "w1", held, free=0)
-
-    assert not runs_to_its_end(db, "last")
-    assert states(db, "next", "last") == ["completed", "scheduled"]
+# A person who changes a limit.
 
 
-# What waits for two, and in which order.
+@BOTH_ORDERS
+def test_a_job_parked_while_its_limit_is_raised_runs_beside_the_other(
+    db: Database, race: Race, *, is_first: bool
+) -> None:
+    db.write(lambda tx: limits.put(tx, "api", 1))
+    put(db, "holder", mutexes=(), limits=("api",))
+    claim(db, "w1")
+    add_job(db, given_id="next", limits=dumps(["limit:api"]))
 
+    both(race, claims("w2"), lambda db: set_limit(db, "api", 2, who="me"), is_first=is_first)
 
-def test_a_job_with_two_limits_runs_when_both_are_free_whichever_is_freed_last(db: Database) -> None:
-    put(db, "a", mutexes=("a",))
-    put(db, "b", mutexes=("b",))
-    held_a, held_b = claim(db, "w1", free=2)
-    put(db, "both", mutexes=("a", "b"))
-    assert claim(db, "w2") == ()
-
-    step(db, "w1", [held_a], free=0)
-    assert claim(db, "w2") == ()
-    step(db, "w1", [held_b], free=0)
-
-    assert [one.job.id for one in claim(db, "w2")] == ["both"]
-
-
-def test_a_job_that_waits_for_its_second_limit_does_not_keep_the_first(db: Database) -> None:
-    put(db, "a", mutexes=("a",))
-    put(db, "b", mutexes=("b",))
-    held_a, _ = claim(db, "w1", free=2)
-    put(db, "both", mutexes=("a", "b"))
-    put(db, "only a", mutexes=("a",))
-    assert claim(db, "w2") == ()
-
-    step(db, "w1", [held_a], free=0)
-
-    assert [one.job.id for one in claim(db, "w2")] == ["only a"]
-    assert get_job(db, seq_of(db, "both")).parked_for == "mutex:b"
-
-
-def test_a_job_that_waits_in_a_paused_queue_keeps_no_other_queue_from_the_mutex(db: Database) -> None:
-    held = held_mutex(db)
-    put(db, "paused1", "paused2", queue="paused", priority=9)
-    put(db, "next")
     claim(db, "w2")
-    db.write(lambda tx: queues.set_paused(tx, "paused", tx.now))
-
-    step(db, "w1", held, free=0)
-
-    assert [one.job.id for one in claim(db, "w2")] == ["next"]
+    assert states(db, "holder", "next") == ["processing", "processing"]
 
 
-def test_parked_jobs_go_by_priority_then_in_the_order_they_came(db: Database) -> None:
-    held = held_mutex(db)
-    for job_id, priority in (("low", 0), ("high", 5), ("middle", 2), ("high too", 5)):
-        put(db, job_id, priority=priority)
-    claim(db, "w2")
+def test_a_limit_lowered_while_a_worker_looks_lets_no_more_start(db: Database, race: Race) -> None:
+    db.write(lambda tx: limits.put(tx, "api", 2))
+    put(db, "holder", "next", mutexes=(), limits=("api",))
+    claim(db, "w1")
 
-    order = []
-    for _ in range(4):
-        held = step(db, "w1", held).claimed
-        order += [one.job.id for one in held]
+    _, taken = race(lambda db: set_limit(db, "api", 1, who="me"), claims("w2"))
 
-    assert order == ["high", "high too", "middle", "low"]
-
-
-def test_a_million_alike_would_leave_one_in_the_line(db: Database) -> None:
-    put(db, *(f"job{number}" for number in range(50)))
-
-    ready = db.read(lambda tx: tx.row("SELECT count(*) FROM jobs WHERE state = 'pending'"))
-
-    assert ready == (1,)
-    assert states(db, "job0") == [State.PENDING]
+    assert taken == []
+    assert claim(db, "w2") == ()
+    assert states(db, "holder", "next") == ["processing", "blocked"]
