@@ -99,6 +99,8 @@ class Supervisor:
         self._heartbeat.start()
         if self._target.sqlite_path is None:
             self._warden.start()
+        if self._plan.duty.resources:
+            self._give_up_the_dead()
         for _ in range(self._plan.count):
             self._start_worker()
         while self._workers or self._owed:
@@ -238,6 +240,17 @@ class Supervisor:
         self._quick_deaths = self._quick_deaths + 1 if lived < QUICK_DEATH_S else 0
         pause = min(MAX_PAUSE_S, 0.1 * 2**self._quick_deaths) if self._quick_deaths > 1 else 0.0
         self._owed.append(time.monotonic() + pause)
+
+    def _give_up_the_dead(self) -> None:
+        """Look for the dead before the workers claim.
+
+        A supervisor that was killed a moment ago counts as living until then, with units of its own; what the commands
+        of its workers still hold would be given a second time.
+        """
+        try:
+            self._rescue()
+        except (QueuectlError, OSError) as error:
+            self._log.trouble(str(error))
 
     def _rescue(self) -> None:
         for note in self._rescuer.look(self._warden.ended):
