@@ -18,7 +18,8 @@ import pytest
 
 from queuectl.actions.connect import connect
 from queuectl.actions.gatekeeping import set_limit, set_queue
-from queuectl.model.job import Job
+from queuectl.actions.submit import submit
+from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import FINAL, State
 from queuectl.store import claims, jobs, workers
 from queuectl.store.database import Database, Tx
@@ -85,15 +86,15 @@ def test_the_mutex_of_a_killed_worker_is_free_again_as_soon_as_a_plain_job_is_re
     cli: Cli, store: Database, guards: Callable[[str], Guard], record_property: Callable[[str, object], None]
 ) -> None:
     plain, mutex, waiting = guards("plain"), guards("mutex"), guards("waiting")
-    cli.enqueue(plain.once("sleep 600"))
+    add(store, plain.once("sleep 600"))
     cli.start("worker", "start", "-n", "2")
     plain.wait_for_run(1)
     kill_the_holder(store)
     plain_s = seconds_until(lambda: plain.wait_for_run(2))
 
-    cli.enqueue("--mutex", "db", mutex.once("sleep 600"))
+    add(store, mutex.once("sleep 600"), mutexes=("db",))
     mutex.wait_for_run(1)
-    cli.enqueue("--mutex", "db", waiting.around("true"))
+    add(store, waiting.around("true"), mutexes=("db",))
     kill_the_holder(store)
     mutex_s = seconds_until(lambda: waiting.wait_for_run(1))
 
@@ -169,6 +170,11 @@ def assert_rate_was_kept(store: Database, ledger: Sequence[str]) -> None:
 def all_jobs(store: Database) -> Sequence[Job]:
     """Return every job."""
     return store.read(lambda tx: jobs.by_seqs(tx, range(1, JOBS + 1)))
+
+
+def add(store: Database, command: str, mutexes: tuple[str, ...] = ()) -> None:
+    """Add a job."""
+    submit(store, [JobSpec(command=command, cwd="/", mutexes=mutexes)], who="me", environ={})
 
 
 def kill_the_holder(store: Database) -> None:
