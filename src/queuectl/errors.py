@@ -18,6 +18,7 @@ QueuectlError                    1
 """
 
 MAX_MESSAGE = 600
+MAX_NAME = 200
 SHORT_WORD = 4
 
 
@@ -47,7 +48,8 @@ class UnknownName(BadInput):
     def among(cls, what: str, name: str, known: "list[str] | tuple[str, ...]", *, hint: str = "") -> "UnknownName":
         """Build the error for `name`, pointing at the nearest of the names that exist."""
         meant = did_you_mean(name, known)
-        return cls(f"unknown {what} {name!r}{meant}", hint=hint if meant or hint else f"known: {', '.join(known)}")
+        shown = repr(name) if len(name) <= MAX_NAME else f"{name[:MAX_NAME]!r}..."
+        return cls(f"unknown {what} {shown}{meant}", hint=hint if meant or hint else f"known: {', '.join(known)}")
 
 
 class JobFailed(QueuectlError):
