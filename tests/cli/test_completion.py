@@ -210,7 +210,7 @@ def test_tab_in_bash_completes_a_command_a_flag_and_an_id(bash: Screen) -> None:
 
 @pytest.mark.needs("tmux", "zsh")
 def test_tab_in_zsh_completes_a_command_a_state_a_queue_and_an_id(zsh: Screen) -> None:
-    zsh.press("queuectl li", "Tab", "--state dead,fai", "Tab")
+    zsh.press("queuectl lis", "Tab", "--state dead,fai", "Tab")
     zsh.wait_for("queuectl list --state dead,failed")
     zsh.press("--queue=ma", "Tab")
     zsh.wait_for("queuectl list --state dead,failed --queue=mail")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, claims, gates, jobs, moves, offers, workers
+from queuectl.store import audit, claims, gates, jobs, limits, moves, offers, overview, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.gates import Taker
 from queuectl.store.jobs import listed
@@ -351,3 +351,34 @@ def test_old_acts_are_walked_from_the_oldest_and_removed_by_their_numbers(db: Da
     assert_nothing_sorted(plans)
     if db.dialect.name == "sqlite":
         assert "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plans[2]
+
+
+def test_who_uses_a_limit_is_read_without_walking_history(crowded: Database) -> None:
+    for state in (State.PENDING, State.PROCESSING, State.SCHEDULED, State.BLOCKED):
+        add_job(crowded, state, limits='["limit:api"]', parked_for="limit:api" if state is State.BLOCKED else None)
+
+    plans = plans_of(
+        crowded,
+        lambda tx: (
+            limits.users(tx, "limit:api", 9),
+            limits.holders(tx, "limit:api"),
+            overview.limit(tx, "limit:api"),
+            overview.all_limits(tx),
+        ),
+    )
+
+    for plan in plans:
+        assert_walks_nothing(plan)
+
+
+def test_the_oldest_ready_job_of_a_queue_is_found_by_one_probe_for_each_priority(crowded: Database) -> None:
+    for priority in (5, -5):
+        add_job(crowded, priority=priority, queue="paused")
+
+    lanes = crowded.read(lambda tx: [lane.id for lane in all_lanes(tx)])
+
+    *probes, last = plans_of(crowded, lambda tx: overview._oldest_ready(tx, lanes))
+
+    assert "jobs_pkey" in last or "INTEGER PRIMARY KEY" in last
+    assert_nothing_sorted(probes)
+    assert len([plan for plan in probes if "jobs_ready" in plan]) >= len(lanes) + 3
