@@ -206,10 +206,11 @@ def test_a_snoozed_job_that_was_cancelled_meanwhile_is_cancelled() -> None:
         (TIMED_OUT, ("timeout",)),
         (NOT_STARTED, ("not_started", "127")),
         (OUT_OF_MEMORY, ("out_of_memory",)),
+        (Outcome.out_of_memory(exit_code=137), ("out_of_memory", "137")),
     ],
 )
 def test_a_policy_calls_an_end_by_these_names_and_no_others(outcome: Outcome, ends: tuple[str, ...]) -> None:
-    names = ["75", "127", "9", "signal", "SIGSEGV", "SIGKILL", "timeout", "not_started", "out_of_memory"]
+    names = ["75", "127", "137", "9", "signal", "SIGSEGV", "SIGKILL", "timeout", "not_started", "out_of_memory"]
 
     retried = [name for name in names if judged(a_job_with(retry_on=[name]), outcome)[0] is Move.FAIL]
     buried = [name for name in names if judged(a_job_with(no_retry_on=[name]), outcome)[0] is Move.BURY]

@@ -127,11 +127,8 @@ class Outcome(Value):
             return ("timeout",)
         if self.kind is OutcomeKind.KILLED:
             return ("signal", str(self.signal_name))
-        if self.kind is OutcomeKind.EXITED:
-            return (str(self.exit_code),)
-        if self.kind is OutcomeKind.NOT_STARTED:
-            return (self.kind.value, str(self.exit_code))
-        return (self.kind.value,)
+        code = () if self.exit_code is None else (str(self.exit_code),)
+        return code if self.kind is OutcomeKind.EXITED else (self.kind.value, *code)
 
 
 class Verdict(Value):
