@@ -52,7 +52,7 @@ def test_up_to_a_thousand_are_numbered() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["gpu", "gpu=", "gpu=-1", "gpu=0", "gpu=x", "=1", "gpu=1,", "gpu=1,gpu=2", "a-b=1,a.b=2"]
+    "text", ["gpu", "gpu=", "gpu=-1", "gpu=0", "gpu=1.5", "gpu=x", "=1", "gpu=1,", "gpu=1,gpu=2", "a-b=1,a.b=2"]
 )
 def test_what_is_no_resource_is_refused(text: str) -> None:
     with pytest.raises(BadInput):

@@ -5,8 +5,9 @@ command is told which it got; more than that is an amount, as memory is.
 """
 
 from queuectl.errors import BadInput
-from queuectl.model.checks import as_pairs, as_size, check_name
+from queuectl.model.checks import as_pairs, as_size, as_whole, check_name
 from queuectl.model.job import dumps
+from queuectl.model.units import MAX_SIZE
 from queuectl.model.value import Value
 
 TYPE_CHECKING = False
@@ -123,7 +124,7 @@ def unit_texts(units: "Units") -> dict[str, str]:
 
 def check_resources(name: str, value: object) -> dict[str, int]:
     """Return amounts by resource, from an object or text such as `gpu=1,mem=4G`, or raise."""
-    found = as_pairs(name, value, as_size, "=")
+    found = as_pairs(name, value, _amount, "=")
     if len(found) > MAX_KINDS:
         raise BadInput(f"{name} names {len(found)} resources; the limit is {MAX_KINDS}")
     seen: dict[str, str] = {}
@@ -166,6 +167,14 @@ def units_text(units: "Units") -> str:
 def used(supply: Supply, free: "Units") -> dict[str, int]:
     """Return how much of each resource is taken while so much is free."""
     return {name: total - _size(free[name]) for name, total in supply.resources.items()}
+
+
+def _amount(name: str, value: object) -> int:
+    """Return so much of a resource: a whole number, or a size with its unit."""
+    text = str(value).strip()
+    if not text[-1:].isalpha():
+        return as_whole(name, value, 1, MAX_SIZE)
+    return as_size(name, value)
 
 
 def _size(part: "int | list[int]") -> int:

@@ -172,8 +172,8 @@ class Admission:
 
     def _shut_full_lanes(self) -> None:
         """Shut what is full; what seems to have room is locked, and looked at again when nobody else can take it."""
-        self._shut_empty_lanes()
         self._measure()
+        self._shut_empty_lanes()
         locks = {lane.id: self._locks_of(lane) for lane in self.open_lanes}
         wanted = {name for names in locks.values() for name in names}
         if not wanted:
@@ -206,10 +206,12 @@ class Admission:
             self._free = self._taker.supply.left(units_taken(self._tx, self._taker))
         roomy = [lane for lane in lanes if self._rooms.get(lane.queue, 1) > 0]
         self._lanes = {lane.id: lane for lane in roomy if fits(lane.asks.use, self._free)}
-        if kept := kept_for_the_patient(self._tx, [lane for lane in roomy if lane.id not in self._lanes], self._free):
-            for lane in self.open_lanes:
-                if not kept.keys().isdisjoint(lane.asks.use):
-                    self._shut(lane.id)
+        rivals = [lane for lane in self.open_lanes if lane.asks.use]
+        patient = [lane for lane in roomy if lane.id not in self._lanes] if rivals else []
+        kept = kept_for_the_patient(self._tx, patient, self._free)
+        for lane in rivals:
+            if not kept.keys().isdisjoint(lane.asks.use):
+                self._shut(lane.id)
 
     def _running(self) -> dict[str, int]:
         """Return how many jobs of each queue run, on every host."""

@@ -34,7 +34,7 @@ RESET_SIGNALS = [
 ]
 
 
-_NO_ROOM = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+NO_ROOM = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 
 
 class CannotStart(Exception):
@@ -88,7 +88,7 @@ def spawn(
         return _posix_spawn(program, argv, env, stdin, output, output if errors is None else errors)
     except OSError as error:
         code = NOT_FOUND if error.errno in (errno.ENOENT, errno.ENOTDIR) else CANNOT_RUN
-        is_passing = error.errno in _NO_ROOM
+        is_passing = error.errno in NO_ROOM
         raise CannotStart(code, f"cannot run {argv[0]!r}: {error.strerror}", is_passing=is_passing) from None
     finally:
         os.chdir("/")

@@ -3,20 +3,18 @@
 Values are looked for at each start of a command, so that a changed file counts at once, and no message holds one.
 """
 
-import errno
 import os
 import shlex
 import stat
 
 from queuectl.system.names import CREDENTIALS_VARIABLE, SECRET_PREFIX
-from queuectl.system.process import CANNOT_RUN, CannotStart
+from queuectl.system.process import CANNOT_RUN, NO_ROOM, CannotStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_VARIABLE_BYTES = (128 << 10) - 1  # of NAME=VALUE, less the NUL behind it: the kernel takes no more
-_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def find_secrets(names: "Sequence[str]", folder: str, environ: "Mapping[bytes, bytes]") -> dict[bytes, bytes]:
@@ -66,7 +64,7 @@ def _read(name: str, path: str, *, is_private: bool = False) -> bytes | None:
         return None
     except OSError as error:
         raise CannotStart(
-            CANNOT_RUN, f"secret {name}: cannot read {path}: {error.strerror}", is_passing=error.errno in _NO_ROOM
+            CANNOT_RUN, f"secret {name}: cannot read {path}: {error.strerror}", is_passing=error.errno in NO_ROOM
         ) from None
 
 

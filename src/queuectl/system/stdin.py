@@ -4,7 +4,7 @@ import fcntl
 import os
 import stat
 
-from queuectl.system.process import CANNOT_RUN, CannotStart
+from queuectl.system.process import CANNOT_RUN, NO_ROOM, CannotStart
 
 
 def open_file(path: str) -> int:
@@ -13,7 +13,7 @@ def open_file(path: str) -> int:
         # Without waiting: the open of a pipe returns when somebody writes into it, which may be never.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
-        raise _cannot_read(path, error.strerror or str(error)) from None
+        raise _cannot_read(path, error.strerror or str(error), is_passing=error.errno in NO_ROOM) from None
     mode = os.fstat(fd).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
         os.close(fd)
@@ -39,5 +39,5 @@ def hold(data: bytes) -> int:
     return fd
 
 
-def _cannot_read(path: str, why: str) -> CannotStart:
-    return CannotStart(CANNOT_RUN, f"cannot read standard input from {path}: {why}")
+def _cannot_read(path: str, why: str, *, is_passing: bool = False) -> CannotStart:
+    return CannotStart(CANNOT_RUN, f"cannot read standard input from {path}: {why}", is_passing=is_passing)
