@@ -210,6 +210,15 @@ def test_without_any_worker_a_job_waits_for_one_that_has_what_it_needs(db: Datab
     assert [wait and is_for_a_worker(wait) for wait in waits] == [True, False]
 
 
+def test_a_job_that_waits_for_a_time_says_so_also_where_no_worker_runs(db: Database) -> None:
+    job = shut_time(db)
+
+    wait = db.read(lambda tx: why_waiting(tx, get(tx, job.seq)))
+
+    assert wait is not None
+    assert wait.reason == "its time"
+
+
 def test_workers_that_cannot_take_it_say_what_each_lacks(db: Database) -> None:
     add_worker(db, "ssd", labels='["ssd"]')
     add_worker(db, "gpu", labels='["gpu"]', resources='{"mem": 1}')
