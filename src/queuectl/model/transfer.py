@@ -349,7 +349,6 @@ def _read_job(fields: "Shape") -> Job:
         (job.state is State.PROCESSING and job.run < 1, "is processing and has run 0"),
         (bool(job.cancel_requested) and job.state is not State.PROCESSING, "is to be stopped and does not run"),
         (job.held_at is not None and job.state is not State.BLOCKED, "is held and not blocked"),
-        (job.state is State.BLOCKED and job.held_at is None and job.parked_for is None, "is blocked by nothing"),
         (job.parked_for is not None and job.parked_for not in job.limit_list, "waits for a limit it does not name"),
         (job.parked_for is not None and job.state is not State.BLOCKED, "waits for a limit and is not blocked"),
         (job.units is not None and job.state is not State.PROCESSING, "has units of a worker and does not run"),
