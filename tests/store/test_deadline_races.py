@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from queuectl.model.states import State
-from queuectl.store import claims, gates
+from queuectl.store import claims, deadlines
 from queuectl.store.database import Database
 from queuectl.store.gates import Taker
 from tests.store.racing import Race
@@ -25,7 +25,7 @@ def expire_at(now: int) -> Callable[[Database], int]:
 
     def act(database: Database) -> int:
         database.read_clock = FakeClock(now=now)
-        return database.write(lambda tx: gates.expire_overdue(tx, 10))
+        return database.write(lambda tx: deadlines.expire_overdue(tx, 10))
 
     return act
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, claims, gates, jobs, limits, moves, offers, overview, workers
+from queuectl.store import audit, claims, deadlines, jobs, limits, moves, offers, overview, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.gates import Taker
 from queuectl.store.jobs import listed
@@ -124,7 +124,7 @@ def test_what_is_past_its_deadline_is_the_beginning_of_the_index_of_deadlines(cr
         add_job(crowded, deadline_ms=1, deadline_at=1 + place)
     moved = "Update on jobs|SEARCH jobs USING INTEGER PRIMARY KEY"
 
-    plans = plans_of(crowded, lambda tx: [gates.has_overdue(tx), gates.expire_overdue(tx, 200)])
+    plans = plans_of(crowded, lambda tx: [deadlines.has_overdue(tx), deadlines.expire_overdue(tx, 200)])
 
     found = [plan for plan in plans if not re.search(moved, plan)]
     assert_pinned(found, "jobs_deadline")

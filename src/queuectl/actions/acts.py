@@ -220,7 +220,7 @@ def _cancel(tx: "Tx", job: "Job") -> Done:
             return Done(job=job, note="its worker is dead; it is cancelled when a worker start rescues it")
         return Done(job=job, note="its worker is stopping it")
     moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
-    parking.left_line(tx, job)
+    parking.left_line(tx, [job])
     return Done(job=job, note="cancelled")
 
 
@@ -242,7 +242,7 @@ def _retry(tx: "Tx", job: "Job") -> Done:
 def _delete(tx: "Tx", job: "Job") -> Done:
     if not jobs.delete(tx, [job.seq]):
         raise _running(job, "delete")
-    parking.left_line(tx, job)
+    parking.left_line(tx, [job])
     return Done(job=job, note="deleted")
 
 
@@ -259,7 +259,7 @@ def _hold(tx: "Tx", job: "Job") -> Done:
     moved = moves.hold_parked(tx, job.seq) if job.parked_for else moves.move(tx, Move.HOLD, job.seq, State.BLOCKED)
     if moved is None:
         raise _blocked(job)
-    parking.left_line(tx, job)
+    parking.left_line(tx, [job])
     return Done(job=job, note="held")
 
 

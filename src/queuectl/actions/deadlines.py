@@ -1,6 +1,6 @@
 """Deadlines: burying the jobs whose time is over while they wait. Those that run are stopped by their worker."""
 
-from queuectl.store import gates
+from queuectl.store import deadlines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,6 @@ def expire_overdue(database: "Database", most: int = EXPIRED_AT_ONCE) -> bool:
 
     Looked for first: most of the time there are none, and then nobody's write waits for this one.
     """
-    if not database.read(gates.has_overdue):
+    if not database.read(deadlines.has_overdue):
         return False
-    return database.write(lambda tx: gates.expire_overdue(tx, most)) == most
+    return database.write(lambda tx: deadlines.expire_overdue(tx, most)) == most

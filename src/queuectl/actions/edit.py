@@ -95,7 +95,7 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
     if change.has_time:
         after = _at(tx, after, change.run_at(tx.now))
     if (after.limits, after.lane_id, after.state) != (job.limits, job.lane_id, job.state):
-        parking.left_line(tx, job)
+        parking.left_line(tx, [job])
     # A worker that looked meanwhile has passed the locked row by; and an earlier time may be the next one to wait for.
     if after.state is State.PENDING or change.has_time:
         tx.wake()

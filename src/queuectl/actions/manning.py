@@ -5,6 +5,7 @@ from queuectl.actions.unservable import start_command
 from queuectl.model.job import Claim
 from queuectl.model.needs import Needs, fits, free_text
 from queuectl.model.value import Value
+from queuectl.model.verdict import ALONE_FROM_LOSSES
 from queuectl.store import claims
 from queuectl.store.gates import Taker, kept_for_the_patient, unit_holders
 
@@ -115,7 +116,7 @@ def alone(scene: Scene) -> Gate:
     busy_hosts = {
         holder.boot_id
         for other in scene.running
-        if other.losses >= claims.ALONE_FROM_LOSSES and (holder := scene.worker_of(other)) is not None
+        if other.losses >= ALONE_FROM_LOSSES and (holder := scene.worker_of(other)) is not None
     }
     idle = [one for one in scene.able if not scene.held_by([one.id]) and one.boot_id not in busy_hosts]
     if idle:

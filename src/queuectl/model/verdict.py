@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from queuectl.model.policy import Policy
 
 MAX_LOSSES = 3
+ALONE_FROM_LOSSES = MAX_LOSSES - 1
+"""One more loss buries the job: from then on it runs alone on its host."""
 
 
 class OutcomeKind(StrEnum):

@@ -3,7 +3,7 @@
 from queuectl.model.job import Claim, Job
 from queuectl.model.states import State
 from queuectl.model.value import Value
-from queuectl.model.verdict import MAX_LOSSES
+from queuectl.model.verdict import ALONE_FROM_LOSSES, MAX_LOSSES
 from queuectl.model.weights import Turns
 from queuectl.store.gates import LANES_AT_ONCE, Admission, Taker
 from queuectl.store.jobs import CHUNK, COLUMNS, listed
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from queuectl.store.dialect import Row, SqlValue
     from queuectl.store.lanes import Lane
 
-ALONE_FROM_LOSSES = MAX_LOSSES - 1
 ALONE_PATIENCE_MS = 30_000
 STUCK_WORDS = "cannot be ended"
 

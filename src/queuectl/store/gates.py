@@ -11,11 +11,10 @@ Whatever is limited is locked first, in a statement of its own, then counted, th
 
 from queuectl.model.job import Job, dumps, read_units
 from queuectl.model.needs import Supply, fits, take, without
-from queuectl.model.states import Move, State
 from queuectl.model.value import Value
 from queuectl.model.weights import Turns
 from queuectl.store import limits, moves, parking, queues
-from queuectl.store.jobs import COLUMNS
+from queuectl.store.deadlines import expire
 from queuectl.store.lanes import Lane, lane_rows
 
 TYPE_CHECKING = False
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from queuectl.store.dialect import Row
     from queuectl.store.workers import Worker
 
-DEADLINE_WORDS = "its deadline passed before it could run"
 UNITS_PATIENCE_MS = 30_000
 ASIDE_AT_ONCE = 1000
 LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT, and 2000 columns
@@ -263,6 +261,7 @@ class Admission:
 
     def _bury(self, job: Job) -> None:
         expire(self._tx, job)
+        self._keys.update(job.limit_list)  # others may go in its place
         self._aside += 1
         self._stop_at_enough()
 
@@ -274,47 +273,6 @@ class Admission:
 
     def _shut(self, lane_id: int) -> None:
         self._lanes.pop(lane_id, None)
-
-
-def expire(tx: "Tx", job: "Job") -> "Job | None":
-    """Bury a job that waits and whose deadline has passed; None means it does not wait any more."""
-    error = f"{DEADLINE_WORDS} again" if job.run else DEADLINE_WORDS
-    buried = moves.move(tx, Move.EXPIRE, job.seq, State.DEAD, error=error)
-    parking.left_line(tx, job)
-    tx.tell()
-    return buried
-
-
-def has_overdue(tx: "Tx") -> bool:
-    """Whether the deadline of a job that waits has passed: one probe of jobs_deadline."""
-    row = tx.row(f"SELECT min(deadline_at) FROM jobs WHERE {_HAS_DEADLINE}")
-    return row is not None and row[0] is not None and int(row[0]) <= tx.now
-
-
-def expire_overdue(tx: "Tx", most: int) -> int:
-    """Bury jobs that wait, for whatever, and whose deadline has passed, the longest over first; return how many."""
-    # A lower bound, too: else PostgreSQL expects a third of all jobs to be overdue, and sorts instead of walking.
-    rows = tx.rows(
-        f"""
-        SELECT {COLUMNS}
-          FROM jobs
-         WHERE {_HAS_DEADLINE} AND deadline_at >= 0 AND deadline_at <= :now
-         ORDER BY deadline_at
-         LIMIT :most {tx.dialect.skip_locked}
-        """,
-        {"now": tx.now, "most": most},
-    )
-    overdue = [Job.of_row(row) for row in rows]
-    # Tried, not waited for, since the rows are held: those of a limit somebody is busy with are left for the next look.
-    ours = tx.try_lock(key for job in overdue for key in job.limit_list)
-    for job in overdue:
-        if ours.issuperset(job.limit_list):
-            expire(tx, job)
-    return len(rows)
-
-
-# Spelt as jobs_deadline is, so that both planners know that it holds the rows.
-_HAS_DEADLINE = "deadline_at IS NOT NULL AND state IN ('pending', 'scheduled', 'blocked', 'failed')"
 
 
 def ready_lanes(tx: "Tx", lane_ids: "Sequence[int]") -> set[int]:

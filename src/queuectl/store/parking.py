@@ -9,12 +9,13 @@ import random
 from queuectl.model.job import Job, read_list
 from queuectl.model.states import State
 from queuectl.model.value import Value
+from queuectl.model.verdict import ALONE_FROM_LOSSES
 from queuectl.store import limits, moves
 from queuectl.store.lanes import paused_lanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from queuectl.store.database import Tx
 
@@ -70,10 +71,11 @@ def release(tx: "Tx", keys: "Iterable[str]") -> int:
     return moved
 
 
-def left_line(tx: "Tx", job: "Job") -> None:
-    """Let others go in the place of a job, given as it was, that has left the line without running."""
-    if job.limits is not None and job.state is State.PENDING:
-        release(tx, job.limit_list)
+def left_line(tx: "Tx", jobs: "Sequence[Job]") -> None:
+    """Let others go in the place of jobs, given as they were, that have left the line without running."""
+    release(
+        tx, {key for job in jobs if job.limits is not None and job.state is State.PENDING for key in job.limit_list}
+    )
 
 
 def parked_keys(tx: "Tx", after: str = "", most: int = KEYS_AT_ONCE) -> list[str]:
@@ -109,16 +111,19 @@ def parked_counts(tx: "Tx") -> dict[str, int]:
 
 
 def ahead(tx: "Tx", lane_id: int, names: str, priority: int, most: int) -> int:
-    """Return how many ready jobs of a lane with exactly these limits go before one of a priority, up to `most`."""
+    """Return how many ready jobs of a lane with exactly these limits go before one of a priority, up to `most`.
+
+    One that must run alone does not count: busy workers pass it by, and it must not keep the others from a free limit.
+    """
     rows = tx.rows(
         """
         SELECT seq
           FROM jobs
          WHERE state = 'pending' AND limits IS NOT NULL AND lane_id = :lane_id AND limits = :limits
-           AND priority >= :priority
+           AND priority >= :priority AND losses < :losses
          LIMIT :most
         """,
-        {"lane_id": lane_id, "limits": names, "priority": priority, "most": most},
+        {"lane_id": lane_id, "limits": names, "priority": priority, "most": most, "losses": ALONE_FROM_LOSSES},
     )
     return len(rows)
 
