@@ -170,6 +170,41 @@ def test_the_gate_that_is_shut_says_who_holds_it_and_what_opens_it_and_all_other
     assert foremost(db.read(lambda tx: gates(tx, get(tx, job.seq)))) == gate
 
 
+@pytest.mark.parametrize(
+    ("slots", "running", "ends", "remedy"),
+    [
+        (1, 2, "when both of them have ended", "3"),
+        (2, 3, "when 2 of them have ended", "4"),
+        (1, 3, "when all of them have ended", "4"),
+        (2, 2, "when one of them ends", "3"),
+        (0, 1, None, "2"),
+        (0, 0, None, "1"),
+    ],
+)
+def test_a_limit_lowered_below_what_runs_says_how_many_must_end_and_a_number_that_helps(
+    db: Database, slots: int, running: int, ends: str | None, remedy: str
+) -> None:
+    db.write(lambda tx: limits.put(tx, "api", slots))
+    for _ in range(running):
+        add_job(db, State.PROCESSING, worker_id="other", limits=API)
+    job = add_job(db, limits=API)
+
+    gate = gates_of(db, job)["limit api"]
+
+    assert (gate.is_open, gate.ends, gate.remedy) == (False, ends, f"queuectl limit set api {remedy}")
+
+
+def test_a_concurrency_lowered_below_what_runs_says_how_many_must_end_and_a_number_that_helps(db: Database) -> None:
+    set_queue(db, concurrency=1)
+    for _ in range(2):
+        add_job(db, State.PROCESSING, worker_id="other")
+
+    gate = gates_of(db, add_job(db))["concurrency"]
+
+    assert gate.ends == "when both of them have ended"
+    assert gate.remedy == "queuectl queue set default --concurrency 3"
+
+
 def test_every_gate_of_a_job_that_asks_for_everything_is_told_open_in_a_fixed_order(db: Database) -> None:
     set_queue(db, concurrency=2, rate_count=1, rate_period_ms=MINUTE)
     db.write(lambda tx: limits.put(tx, "api", 2))

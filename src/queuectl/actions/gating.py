@@ -4,7 +4,7 @@ The claim has a mechanism of its own, store/gates.py, which looks at lanes and n
 """
 
 from queuectl.actions.manning import alone, labels, resources, slot, worker
-from queuectl.actions.scene import NAMED, Gate, Scene, jobs_text, when_one_ends
+from queuectl.actions.scene import NAMED, Gate, Scene, jobs_text, when_enough_end
 from queuectl.model.limits import LIMIT, key_words
 from queuectl.model.states import WAITING_FOR_TIME, State
 from queuectl.model.units import local_text, rough_duration_text
@@ -130,8 +130,8 @@ def _concurrency(scene: Scene) -> Gate:
         words=f"{words}: {jobs_text(ids)}" if ids else words,
         reason=f"room in its queue: {len(ids)} of {most} of queue {queue} run",
         jobs=ids,
-        ends=when_one_ends(ids) if ids else None,
-        remedy=f"queuectl queue set {queue} --concurrency {most + 1}",
+        ends=when_enough_end(ids, most),
+        remedy=f"queuectl queue set {queue} --concurrency {len(ids) + 1}",
     )
 
 
@@ -147,7 +147,7 @@ def _rate(scene: Scene) -> Gate:
         is_open=False,
         words=f"{queue} lets {rate.text} start, the next one {when}",
         reason=f"the rate of its queue: {queue} lets {rate.text} start, the next one {when}",
-        ends="at that time",
+        ends="at that time, for the first in line",
         remedy=f"queuectl queue set {queue} --rate none",
     )
 
@@ -168,8 +168,8 @@ def _limit(scene: Scene, key: str) -> Gate:
         words=words,
         reason=f"{name}: {words}",
         jobs=ids,
-        ends=when_one_ends(ids) if ids else None,
-        remedy=f"queuectl limit set {key.removeprefix(LIMIT)} {most + 1}" if key.startswith(LIMIT) else None,
+        ends=when_enough_end(ids, most),
+        remedy=f"queuectl limit set {key.removeprefix(LIMIT)} {len(ids) + 1}" if key.startswith(LIMIT) else None,
     )
 
 

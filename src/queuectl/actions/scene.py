@@ -103,6 +103,18 @@ def when_one_ends(ids: "Sequence[str]") -> str:
     return f"when job {ids[0]} ends" if len(ids) == 1 else "when one of them ends"
 
 
+def when_enough_end(ids: "Sequence[str]", most: int) -> str | None:
+    """Say when fewer than `most` of these run; None where none may. More run than may after it was lowered."""
+    enough = len(ids) - most + 1
+    if not most:
+        return None
+    if enough == 1:
+        return when_one_ends(ids)
+    if enough < len(ids):
+        return f"when {enough} of them have ended"
+    return f"when {'both' if enough == 2 else 'all'} of them have ended"
+
+
 def workers_text(found: "Sequence[Worker]") -> str:
     """Name workers: `worker a1b2c3`."""
     return f"{'worker' if len(found) == 1 else 'workers'} {listed_text([worker.id[:6] for worker in found])}"
