@@ -720,6 +720,14 @@ def test_jobs_that_need_what_no_worker_has_are_told(db: Database, target: Target
     assert finding.mend == "queuectl worker start -d --queue default --label gpu"
 
 
+def test_with_no_worker_the_one_that_would_run_what_waits_is_advised(db: Database, target: Target) -> None:
+    submit(db, [JobSpec(command="true", needs=("gpu",))], who="me", environ={})
+
+    start = "queuectl worker start -d --queue default --label gpu"
+    assert only(target, "workers").mend == f"start a worker: {start}"
+    assert only(target, "unservable").mend == start
+
+
 def test_queues_that_hold_many_back_are_told(db: Database, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting_checks, "NARROW_JOBS", 2)
     add_worker(db)

@@ -171,7 +171,7 @@ def test_the_gate_that_is_shut_says_who_holds_it_and_what_opens_it_and_all_other
 
 
 @pytest.mark.parametrize(
-    ("slots", "running", "ends", "remedy"),
+    "slots, running, ends, remedy",
     [
         (1, 2, "when both of them have ended", "3"),
         (2, 3, "when 2 of them have ended", "4"),
@@ -265,7 +265,7 @@ def test_workers_that_cannot_take_it_say_what_each_lacks(db: Database) -> None:
 
     assert found["labels"].words == "no running worker has gpu, ssd; worker gpu lacks ssd; worker ssd lacks gpu"
     assert set(found["labels"].workers) == {"ssd", "gpu"}
-    assert found["resources"].words == "no running worker has mem=2"
+    assert found["resources"].words == "no running worker has mem=2; worker gpu lacks mem=2; worker ssd lacks mem=2"
     assert found["slot"].words == "nobody is there who could run it"
 
 
@@ -412,7 +412,45 @@ def test_ready_jobs_that_no_worker_could_ever_take_are_counted_by_what_they_need
         "queuectl worker start -d --queue render --label gpu",
         "queuectl worker start -d --queue render --resource mem=64GiB",
     }
-    assert db.read(lambda tx: unservable(tx, [])) == []
+
+
+def test_without_any_worker_all_that_needs_something_is_told_with_what_starts_one(db: Database) -> None:
+    add_job(db, queue="render", needs=GPU)
+    add_job(db, queue="mail")
+
+    found = db.read(lambda tx: unservable(tx, []))
+
+    assert [(one.words, one.remedy) for one in found] == [
+        (
+            "a job of queue render waits for what no worker has: gpu",
+            "queuectl worker start -d --queue render --label gpu",
+        )
+    ]
+
+
+def test_only_what_the_nearest_worker_lacks_is_told_as_missing(db: Database) -> None:
+    add_worker(db, "bare")
+    add_worker(db, "near", labels='["gpu"]', resources='{"gpu": 2, "mem": 8192}')
+    job = add_job(db, needs=needs_text(["gpu", "linux"], {"gpu": 1, "mem": 4096}))
+
+    found = gates_of(db, job)
+    told = db.read(lambda tx: unservable(tx, workers.live(tx)))
+
+    assert found["labels"].reason == "what no running worker has: linux"
+    assert found["resources"].is_open
+    assert found["resources"].workers == ("near",)
+    assert [one.words for one in told] == ["a job of queue default waits for what no worker has: linux"]
+
+
+def test_units_count_only_on_a_worker_that_has_the_labels_where_there_is_one(db: Database) -> None:
+    add_worker(db, "labelled", labels='["gpu"]')
+    add_worker(db, "equipped", resources='{"mem": 8192}')
+    job = add_job(db, needs=needs_text(["gpu"], {"mem": 4096}))
+
+    found = gates_of(db, job)
+
+    assert found["labels"].is_open
+    assert found["resources"].words == "no running worker has mem=4KiB; worker labell lacks mem=4KiB"
 
 
 def test_why_reads_no_history(db: Database) -> None:

@@ -52,6 +52,15 @@ def test_status_says_that_no_worker_runs_and_how_to_start_one(local: Cli) -> Non
     assert "no worker is running; start one: queuectl worker start -d" in local.ok("status")
 
 
+def test_status_advises_the_worker_that_would_run_what_waits_where_no_other_would(local: Cli) -> None:
+    local.enqueue("--queue", "render", "--needs", "gpu", "true")
+
+    text = local.ok("status")
+
+    assert "no worker is running\n" in text
+    assert text.endswith("has: gpu; start one: queuectl worker start -d --queue render --label gpu\n")
+
+
 def test_status_lists_the_living_workers_and_what_they_run(cli: Cli) -> None:
     cli.enqueue("--id", "busy", "sleep 60")
     cli.ok("worker", "start", "-d", "-n", "2")

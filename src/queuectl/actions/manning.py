@@ -1,7 +1,7 @@
 """Manning: the gates of a job that are workers: whether one serves it, has what it needs, and is free."""
 
 from queuectl.actions.scene import NAMED, Gate, Scene, jobs_text, when_one_ends, workers_text
-from queuectl.actions.unservable import start_command
+from queuectl.actions.unservable import least_missing, start_command
 from queuectl.model.job import Claim
 from queuectl.model.needs import Needs, fits, free_text
 from queuectl.model.value import Value
@@ -54,13 +54,15 @@ def labels(scene: Scene) -> Gate:
 
 
 def resources(scene: Scene) -> Gate:
-    """Tell whether anybody who has the labels it needs has enough left of what it uses."""
+    """Tell whether anybody has enough left of what it uses: of those with the labels it needs, where there are any."""
     use = Needs(use=scene.needs.use)
     if not use.use:
         return Gate(name=RESOURCES, is_open=True, words="it uses none")
-    if not scene.able:
-        return _lacking(scene, RESOURCES, scene.labelled, use)
-    shares = [_share(scene, one) for one in _apart(scene.able)]
+    asked = scene.labelled or scene.serving
+    enough = [one for one in asked if one.supply.could_take(use)]
+    if not enough:
+        return _lacking(scene, RESOURCES, asked, use)
+    shares = [_share(scene, one) for one in _apart(enough)]
     jobs = tuple(dict.fromkeys(job for share in shares for job in share.holders))
     words = f"{use.words}: {', '.join([part for share in shares for part in share.parts][:NAMED])}"
     roomy = [share for share in shares if share.is_enough]
@@ -78,7 +80,7 @@ def resources(scene: Scene) -> Gate:
         words=words,
         reason=words,
         jobs=(*jobs, *kept_for),
-        workers=_ids(scene.able),
+        workers=_ids(enough),
         ends=ends,
         remedy=start_command(scene.job.queue, scene.needs),
     )
@@ -142,7 +144,7 @@ def _lacking(scene: Scene, name: str, asked: "Sequence[Worker]", wanted: Needs) 
         name=name,
         is_open=False,
         words=f"no running worker has {wanted.words}{told}",
-        reason=f"what no running worker has: {scene.needs.words}",
+        reason=f"what no running worker has: {least_missing([one.supply for one in scene.serving], scene.needs)}",
         workers=_ids(asked),
         remedy=start_command(scene.job.queue, scene.needs),
     )

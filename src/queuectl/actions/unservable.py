@@ -9,8 +9,9 @@ from queuectl.store.lines import ready_counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from queuectl.model.needs import Supply
     from queuectl.store.database import Tx
     from queuectl.store.workers import Worker
 
@@ -20,6 +21,8 @@ class Unservable(Value):
 
     queue: str
     needs: Needs
+    missing: str
+    """What the worker that is nearest to taking them lacks, in words."""
     jobs: int
 
     @property
@@ -27,7 +30,7 @@ class Unservable(Value):
         """What is wrong, in a line."""
         waiting = "a job" if self.jobs == 1 else f"{self.jobs} jobs"
         verb = "waits" if self.jobs == 1 else "wait"
-        return f"{waiting} of queue {self.queue} {verb} for what no worker has: {self.needs.words}"
+        return f"{waiting} of queue {self.queue} {verb} for what no worker has: {self.missing}"
 
     @property
     def remedy(self) -> str:
@@ -43,22 +46,34 @@ class Unservable(Value):
 def unservable(tx: "Tx", living: "Sequence[Worker]") -> list[Unservable]:
     """Return what none of the living workers could ever take, by queue; those told to stop take nothing more.
 
-    A queue that nobody serves at all is another matter, and told elsewhere.
+    A queue that nobody serves at all is another matter, and told elsewhere; unless nobody is there for any.
     """
     takers = [Taker.of_worker(worker) for worker in living if not worker.stop]
-    lanes = {lane.id: lane for lane in all_lanes(tx) if lane.needs} if takers else {}
-    left_out = [
-        lane.id
+    lanes = {lane.id: lane for lane in all_lanes(tx) if lane.needs}
+    left_out = {
+        lane.id: least_missing([taker.supply for taker in asked], lane.asks)
         for lane in lanes.values()
-        if any(taker.queues is None or lane.queue in taker.queues for taker in takers)
-        and not any(taker.serves(lane) for taker in takers)
+        if (asked := _serving(takers, lane.queue)) or not takers
+        if not any(taker.serves(lane) for taker in asked)
+    }
+    found = [
+        Unservable(queue=lanes[one].queue, needs=lanes[one].asks, missing=left_out[one], jobs=count)
+        for one, count in ready_counts(tx, list(left_out)).items()
     ]
-    counts = ready_counts(tx, left_out)
-    found = [Unservable(queue=lanes[one].queue, needs=lanes[one].asks, jobs=count) for one, count in counts.items()]
     return sorted(found, key=lambda one: (one.queue, one.needs.words))
+
+
+def least_missing(supplies: "Iterable[Supply]", needs: Needs) -> str:
+    """Name what the one that lacks least lacks for a job; all that it needs where nobody is asked."""
+    lacks = sorted((supply.missing(needs) for supply in supplies), key=len)
+    return ", ".join(lacks[0]) if lacks else needs.words
 
 
 def start_command(queue: str, needs: Needs) -> str:
     """Return what a person types to start a worker that takes jobs of a queue with some needs."""
     duty = Duty(queues=(queue,), labels=needs.labels, resources=needs.use)
     return " ".join(["queuectl worker start -d", *duty.words])
+
+
+def _serving(takers: "Sequence[Taker]", queue: str) -> list[Taker]:
+    return [taker for taker in takers if taker.queues is None or queue in taker.queues]

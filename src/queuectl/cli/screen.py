@@ -6,9 +6,9 @@ import sys
 import time
 
 from queuectl.cli.status import (
-    NO_WORKER,
     counts_table,
     look,
+    no_worker_line,
     print_status,
     status_shape,
     unservable_lines,
@@ -121,7 +121,7 @@ def _page(found: "Snapshot", began: "Snapshot", console: "Console") -> "Group":
         Text(""),
         drawn(*counts_table(found), width),
         Text(""),
-        drawn(*workers_table(found), width) if found.workers else Text(NO_WORKER, style="yellow"),
+        drawn(*workers_table(found), width) if found.workers else Text(no_worker_line(found), style="yellow"),
     ]
     if found.unservable:
         parts += [Text(""), *(Text(line, style="yellow") for line in unservable_lines(found))]

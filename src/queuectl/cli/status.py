@@ -34,7 +34,7 @@ EXAMPLES = """\
   queuectl status --json
   queuectl
 """
-NO_WORKER = "no worker is running; start one: queuectl worker start -d"
+NO_WORKER = "no worker is running"
 
 _FIRST_STEPS = """\
 Nothing here yet. Three commands to try:
@@ -113,7 +113,7 @@ def print_status(found: Snapshot) -> None:
     if found.workers:
         table(*workers_table(found)[:2], right=WORKER_RIGHT)
     else:
-        print(NO_WORKER)
+        print(no_worker_line(found))
     if found.unservable:
         print()
     for line in unservable_lines(found):
@@ -158,6 +158,12 @@ def counts_table(found: Snapshot) -> "Table":
 def workers_table(found: Snapshot) -> "Table":
     """Return a row per living worker."""
     return *table_of(found.workers, found.load, found.now), WORKER_RIGHT
+
+
+def no_worker_line(found: Snapshot) -> str:
+    """Say that nobody works, and what starts a worker, unless nothing waits but what such a one could not take."""
+    is_for_any = found.total[State.PENDING] > sum(one.jobs for one in found.unservable)
+    return f"{NO_WORKER}; start one: queuectl worker start -d" if is_for_any or not found.unservable else NO_WORKER
 
 
 def unservable_lines(found: Snapshot) -> list[str]:

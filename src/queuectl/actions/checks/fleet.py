@@ -2,6 +2,7 @@
 
 from queuectl import __version__
 from queuectl.actions.liveness import can_see_tree, store_mark
+from queuectl.actions.unservable import unservable
 from queuectl.model.finding import error, ok, warning
 from queuectl.model.states import State
 from queuectl.model.units import counted, rough_duration_text
@@ -28,7 +29,10 @@ def workers(case: "Case") -> "Iterator[Finding]":
     """Whether anybody runs while jobs wait."""
     waiting = sum(_ready(case, queue.name) for queue in case.fleet.queues if queue.paused_at is None)
     if waiting and not case.living:
-        yield warning(f"no worker is running while {_waiting(waiting)}", START)
+        needy = case.store.read(lambda tx: unservable(tx, []))
+        is_for_any = waiting > sum(one.jobs for one in needy)
+        start = START if is_for_any else f"start a worker: {needy[0].remedy}"
+        yield warning(f"no worker is running while {_waiting(waiting)}", start)
     else:
         yield ok(
             f"{counted(len(case.living), 'worker')} running" if case.living else "no worker is running, none is needed"

@@ -25,7 +25,7 @@ def unservable(case: "Case") -> "Iterator[Finding]":
     for one in found:
         yield warning(one.words, one.remedy)
     if not found:
-        yield ok("no job waits for what no worker has" if case.living else "no worker is running that could lack it")
+        yield ok("no job waits for what no worker has")
 
 
 def narrow(case: "Case") -> "Iterator[Finding]":
