@@ -4,6 +4,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadInput",
+    "GateInfo",
     "Job",
     "JobFailed",
     "LimitInfo",
@@ -16,6 +17,7 @@ __all__ = [
     "State",
     "StoreError",
     "WaitTimedOut",
+    "Why",
     "__version__",
 ]
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from queuectl.api.gates import LimitInfo, QueueInfo
     from queuectl.api.job import Job, Run
     from queuectl.api.queue import Queue
+    from queuectl.api.why import GateInfo, Why
     from queuectl.errors import BadInput, JobFailed, NotFound, QueuectlError, Refused, StoreError, WaitTimedOut
     from queuectl.model.states import State
 
@@ -35,12 +38,14 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     homes = {
+        "GateInfo": "api.why",
         "Job": "api.job",
         "LimitInfo": "api.gates",
         "Queue": "api.queue",
         "QueueInfo": "api.gates",
         "Run": "api.job",
         "State": "model.states",
+        "Why": "api.why",
     }
     return getattr(import_module(f"queuectl.{homes.get(name, 'errors')}"), name)
 

@@ -10,8 +10,8 @@ import queuectl
 from queuectl.api import job, queue
 
 PUBLIC = [
-    "BadInput", "Job", "JobFailed", "LimitInfo", "NotFound", "Queue", "QueueInfo", "QueuectlError", "Refused", "Run",
-    "State", "StoreError", "WaitTimedOut", "__version__",
+    "BadInput", "GateInfo", "Job", "JobFailed", "LimitInfo", "NotFound", "Queue", "QueueInfo", "QueuectlError",
+    "Refused", "Run", "State", "StoreError", "WaitTimedOut", "Why", "__version__",
 ]  # fmt: skip
 
 

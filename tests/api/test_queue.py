@@ -362,3 +362,41 @@ def test_limits_are_set_seen_and_deleted(queue: Queue) -> None:
     assert queue.limits() == []
     with pytest.raises(BadInput, match="slots -1 is out of range"):
         queue.set_limit("api", -1)
+
+
+def test_held_and_parked_jobs_are_told_apart_and_counted(queue: Queue) -> None:
+    held = queue.enqueue("true", hold=True)
+    ready, parked = (queue.enqueue("true", mutex=["db"]) for _ in range(2))
+
+    assert list(queue.jobs(states=["held"])) == [held]
+    assert list(queue.jobs(states=["parked"])) == [parked]
+    assert {job.number for job in queue.jobs(states=["held", "pending"])} == {held.number, ready.number}
+    assert [queue.count(states=[name]) for name in ("held", "parked", "blocked", "running")] == [1, 1, 2, 0]
+    assert queue.cancel(states=["parked"]) == 1
+    assert (held.state, parked.state) == (State.BLOCKED, State.CANCELLED)
+
+
+def test_a_job_says_why_it_waits_with_every_gate_and_its_place(queue: Queue) -> None:
+    queue.set_limit("api", 0)
+    job = queue.enqueue("true", limits=["api"])
+
+    found = job.why()
+
+    assert (found.summary, found.waits_for) == ("waits for limit api: 0 of 0 taken", "limit api: 0 of 0 taken")
+    assert found.remedy == "queuectl limit set api 1"
+    assert (found.place, found.line) == (1, "limit api")
+    shut = {gate.name: gate for gate in found.gates if not gate.is_open}
+    assert list(shut) == ["limit api", "worker", "slot"]
+    assert (shut["limit api"].what, shut["limit api"].ends) == ("0 of 0 taken", None)
+    job.delete()
+    with pytest.raises(NotFound):
+        job.why()
+
+
+def test_a_job_that_is_over_has_no_gates(queue: Queue) -> None:
+    job = queue.enqueue("true").cancel()
+
+    found = job.why()
+
+    assert found.summary.startswith("ended at ")
+    assert (found.gates, found.place, found.waits_for) == ((), None, None)

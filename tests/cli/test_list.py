@@ -221,3 +221,29 @@ def test_states_have_the_names_people_say(local: Cli) -> None:
     assert local.ok("list", "-q", "--state", "held") == "kept\n"
     assert local.ok("list", "-q", "--state", "running,pending") == "waiting\n"
     assert local.ok("list", "-q", "--state", "running") == ""
+
+
+def test_those_that_a_person_holds_are_told_from_those_that_wait_for_a_limit(local: Cli) -> None:
+    local.enqueue("--id", "kept", "--hold", "true")
+    local.enqueue("--mutex", "db", "true")
+    local.enqueue("--id", "parked", "--mutex", "db", "true")
+
+    assert local.ok("list", "-q", "--state", "held") == "kept\n"
+    assert local.ok("list", "-q", "--state", "parked") == "parked\n"
+    assert local.ok("list", "-q", "--state", "held,blocked") == "parked\nkept\n"
+    local.ok("cancel", "--state", "held", "--yes")
+    assert local.ok("list", "-q", "--state", "cancelled") == "kept\n"
+    assert "--state held" in local.ok("audit")
+
+
+def test_columns_tell_what_a_job_asks_for_and_which_limit_it_waits_for(local: Cli) -> None:
+    local.ok("limit", "set", "api", "1")
+    local.enqueue("--mutex", "db", "true")
+    local.enqueue("--mutex", "db", "--deadline", "1h", "true")
+    local.enqueue("--limit", "api", "--needs", "gpu", "--use", "mem=4K", "true")
+
+    _, needy, parked, plain = local.ok("list", "--columns", "limits,mutex,parked_for,deadline,needs").splitlines()
+
+    assert plain.split() == ["-", "db", "-", "-", "-"]
+    assert re.match(r"- +db +mutex db +\d{4}-\d\d-\d\d .* -$", parked)
+    assert re.match(r"api +- .* gpu, mem=4KiB$", needy)

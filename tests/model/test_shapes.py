@@ -22,7 +22,7 @@ def test_a_job_has_these_names_and_no_others() -> None:
         "id", "number", "state", "command", "argv", "queue", "priority", "attempts", "max_retries", "losses", "run",
         "run_at", "created_at", "updated_at", "started_at", "finished_at", "exit_code", "error", "timeout", "backoff",
         "cwd", "env", "tags", "split_output", "held_at", "needs", "use", "mutex", "limits", "policy",
-        "launch", "deadline", "deadline_at", "waits_for", "units", "worker", "cancel_requested",
+        "launch", "deadline", "deadline_at", "parked_for", "units", "worker", "cancel_requested",
     ]  # fmt: skip
 
 

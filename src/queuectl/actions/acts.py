@@ -164,7 +164,7 @@ def act_on_many(
             _lock_limits(tx, page, chosen.act.limits)
             for job in jobs.lock(tx, page):
                 try:
-                    if job.state in chosen.states:
+                    if job.state in chosen.states and chosen.selection.wanted.means(job):
                         done.append(chosen.act.on_one(tx, job))
                         continue
                 except (Refused, BadInput):
@@ -198,7 +198,7 @@ def described(wanted: "Selection") -> str:
     filter_ = wanted.wanted
     parts = [
         *wanted.names,
-        *([f"--state {','.join(filter_.states)}"] if filter_.states else []),
+        *([f"--state {','.join(filter_.state_names)}"] if filter_.states else []),
         *([f"--queue {filter_.queue}"] if filter_.queue is not None else []),
         *(f"--tag {tag}" for tag in filter_.tags),
         *([f"--command {filter_.text!r}"] if filter_.text is not None else []),

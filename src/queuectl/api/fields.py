@@ -9,7 +9,7 @@ from queuectl.errors import BadInput, UnknownName
 from queuectl.model.checks import check_name
 from queuectl.model.job import JobSpec
 from queuectl.model.spec import spec_from_fields
-from queuectl.model.states import State
+from queuectl.model.states import STATE_NAMES, State, hindrances
 from queuectl.model.units import duration_ms, time_ms
 from queuectl.store.jobs import Filter
 
@@ -114,11 +114,13 @@ def plain_fields(fields: "Mapping[str, object]") -> dict[str, object]:
 
 def filter_of(choice: "Choice") -> Filter:
     """Check which jobs are meant."""
-    for state in choice.get("states", ()):
-        if state not in list(State):
-            raise UnknownName.among("state", str(state), list(State))
+    names = [str(state) for state in choice.get("states", ())]
+    for name in names:
+        if name not in STATE_NAMES:
+            raise UnknownName.among("state", name, list(STATE_NAMES))
     return Filter(
-        states=tuple(State(state) for state in choice.get("states", ())),
+        states=tuple(dict.fromkeys(STATE_NAMES[name] for name in names)),
+        hindrances=hindrances(names),
         queue=check_name("queue", choice["queue"]) if "queue" in choice else None,
         tags=tuple(check_name("tag", tag) for tag in choice.get("tags", ())),
         text=choice.get("command"),

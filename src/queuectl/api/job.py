@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from queuectl.api.fields import EditOptions
     from queuectl.api.session import Session
+    from queuectl.api.why import Why
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job as Row
     from queuectl.store.database import Tx
@@ -154,6 +155,14 @@ class Job:
             return [] if row is None else attempts.runs_of(tx, row)
 
         return [_run(attempt) for attempt in self._session.database.read(look)]
+
+    def why(self) -> "Why":
+        """Look at everything that decides whether it may start, open and shut, and at its place in the line."""
+        from queuectl.actions.standing import standing  # with all the gates, which few programs ask for
+        from queuectl.api.why import why_of
+
+        self.refresh()
+        return why_of(self._session.database.read(lambda tx: standing(tx, self._row)))
 
     def refresh(self) -> "Job":
         """Read it anew; raises `NotFound` when it was deleted."""

@@ -1,6 +1,8 @@
 """Columns: what a table of jobs can show of each."""
 
 from queuectl.cli.text import moment, safe, short
+from queuectl.model.limits import LIMIT, MUTEX, key_words, names_in
+from queuectl.model.needs import read_needs
 from queuectl.model.units import duration_text, rough_duration_text
 
 TYPE_CHECKING = False
@@ -43,6 +45,11 @@ COLUMNS: "dict[str, Callable[[Job, int], str]]" = {
     "error": lambda job, _: short(job.error or "-", WIDTH),
     "timeout": lambda job, _: _timeout(job),
     "tags": lambda job, _: ",".join(job.tag_list) or "-",
+    "needs": lambda job, _: read_needs(job.needs or "").words or "-",
+    "mutex": lambda job, _: ",".join(names_in(job.limit_list, MUTEX)) or "-",
+    "limits": lambda job, _: ",".join(names_in(job.limit_list, LIMIT)) or "-",
+    "parked_for": lambda job, _: "-" if job.parked_for is None else key_words(job.parked_for),
+    "deadline": lambda job, now: moment(job.deadline_at, now),
     "folder": lambda job, _: safe(job.cwd or "/"),
     "worker": lambda job, _: (job.worker_id or "-")[:6],
     "command": lambda job, _: short(job.line, WIDTH),

@@ -3,7 +3,7 @@
 import sys
 
 from queuectl.actions.transfer import export, export_file, line_of
-from queuectl.cli.selection import add_filter, add_state, read_filter, read_states
+from queuectl.cli.selection import add_filter, add_state, read_filter
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput
@@ -37,7 +37,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def run(args: "Args") -> int:
     """Write every line as it is read."""
-    found = read_filter(args, read_states(args.state))
+    found = read_filter(args)
     wanted = None if found == jobs.Filter() else found
     target = target_of(args)
     if args.file != "-":

@@ -6,7 +6,7 @@ from importlib import import_module
 from queuectl.cli.main import ALIASES, COMMANDS
 from queuectl.cli.parser import make_parser
 from queuectl.model.retry import BackoffStrategy
-from queuectl.model.states import MOVES, Move, State
+from queuectl.model.states import MOVES, STATE_NAMES, Move, State
 from queuectl.model.value import Value
 from queuectl.settings import SETTINGS
 
@@ -34,7 +34,7 @@ _BY_NAME = {
     "tag": "tags",
     "limits": "limits",
     "key": f"set:{','.join(SETTINGS)}",
-    "state": f"list:{','.join(State)}",
+    "state": f"list:{','.join(STATE_NAMES)}",
     "backoff_strategy": f"set:{','.join(BackoffStrategy)}",
     "line": "command",
 }

@@ -4,7 +4,7 @@ from queuectl.actions.selection import EVERYTHING, Selection
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.checks import check_name
-from queuectl.model.states import STATE_NAMES, State
+from queuectl.model.states import STATE_NAMES, State, hindrances
 from queuectl.model.units import PAST_HELP, past_ms
 from queuectl.store import jobs
 
@@ -36,14 +36,20 @@ def add_filter(parser: "Parser", *, default: str | None = None) -> None:
 
 def add_state(parser: "Parser") -> None:
     """Declare the states to look for."""
-    parser.add_argument("--state", metavar="A,B", help=f"only these states: {', '.join(State)}; also held, running")
+    parser.add_argument(
+        "--state",
+        metavar="A,B",
+        help=f"only these states: {', '.join(State)}; also held, parked (waits for a limit), running",
+    )
 
 
-def read_filter(args: "Args", states: tuple[State, ...]) -> jobs.Filter:
-    """Read what to look for in jobs."""
+def read_filter(args: "Args", states: tuple[State, ...] = ()) -> jobs.Filter:
+    """Read what to look for in jobs; their states, too, of the commands that are not about some alone."""
+    names = () if states else _state_names(args.state)
     now_ms = wall_ms()
     return jobs.Filter(
-        states=states,
+        states=states or tuple(dict.fromkeys(STATE_NAMES[name] for name in names)),
+        hindrances=hindrances(names),
         queue=None if args.queue is None else check_name("queue", args.queue),
         tags=tuple(dict.fromkeys(check_name("tag", tag) for tag in args.tag or ())),
         text=args.text,
@@ -55,18 +61,22 @@ def read_filter(args: "Args", states: tuple[State, ...]) -> jobs.Filter:
 
 def read_selection(args: "Args") -> Selection:
     """Read names and filter together."""
-    return Selection(names=tuple(args.ids), wanted=read_filter(args, read_states(args.state)))
+    return Selection(names=tuple(args.ids), wanted=read_filter(args))
 
 
 def read_states(text: str | None) -> tuple[State, ...]:
     """Read a list of states, or raise with the nearest one."""
+    return tuple(dict.fromkeys(STATE_NAMES[name] for name in _state_names(text)))
+
+
+def _state_names(text: str | None) -> list[str]:
     names = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
         raise BadInput("--state names no state", hint=f"known: {', '.join(State)}")
     for name in names:
         if name not in STATE_NAMES:
             raise UnknownName.among("state", name, list(STATE_NAMES))
-    return tuple(dict.fromkeys(STATE_NAMES[name] for name in names))
+    return names
 
 
 def is_everything(selection: Selection) -> bool:

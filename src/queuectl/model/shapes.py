@@ -50,7 +50,7 @@ def job_shape(job: "Job") -> "Shape":
         "launch": launch_shape(job),
         "deadline": None if job.deadline_ms is None else job.deadline_ms / 1000,
         "deadline_at": time_shape(job.deadline_at),
-        "waits_for": None if job.parked_for is None else key_words(job.parked_for),
+        "parked_for": None if job.parked_for is None else key_words(job.parked_for),
         "units": job.unit_map,
         "worker": job.worker_id,
         "cancel_requested": bool(job.cancel_requested),

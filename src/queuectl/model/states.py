@@ -2,6 +2,10 @@
 
 from enum import StrEnum
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class State(StrEnum):
     """Where a job stands; a job is always in exactly one."""
@@ -49,7 +53,15 @@ MEANING: dict[State, str] = {
     State.CANCELLED: "a person, or a dead dependency, stopped it",
 }
 
-OTHER_NAMES = {"held": State.BLOCKED, "running": State.PROCESSING}
+
+class Hindrance(StrEnum):
+    """Why a job is blocked, where only those are meant."""
+
+    HELD = "held"
+    PARKED = "parked"
+
+
+OTHER_NAMES = {"held": State.BLOCKED, "parked": State.BLOCKED, "running": State.PROCESSING}
 STATE_NAMES: dict[str, State] = {**{state.value: state for state in State}, **OTHER_NAMES}
 """What people may call a state."""
 
@@ -97,6 +109,13 @@ WHY: dict[Move, str] = {
     Move.HOLD: "a person held it",
     Move.REVIVE: "a person gave it a fresh life; history is kept",
 }
+
+
+def hindrances(names: "Sequence[str]") -> tuple[Hindrance, ...]:
+    """Return why the jobs are blocked that such names of states mean; empty where it does not matter."""
+    if State.BLOCKED in names:
+        return ()
+    return tuple(each for each in Hindrance if each in names)
 
 
 def moves_from(state: State) -> list[Move]:

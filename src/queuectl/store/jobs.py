@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from queuectl.errors import BadInput
 from queuectl.model.job import Job, dumps, read_list
-from queuectl.model.states import State
+from queuectl.model.states import Hindrance, State
 from queuectl.model.value import Value, columns_of
 
 TYPE_CHECKING = False
@@ -57,10 +57,15 @@ _ORDER_COLUMNS = {
 }
 
 
+_HINDRANCE_COLUMNS = {Hindrance.HELD: "held_at", Hindrance.PARKED: "parked_for"}
+
+
 class Filter(Value):
     """Which jobs a person means; every part that is given must hold."""
 
     states: tuple[State, ...] = ()
+    hindrances: tuple[Hindrance, ...] = ()
+    """Of those that are blocked, why; empty means for whatever reason."""
     queue: str | None = None
     tags: tuple[str, ...] = ()
     text: str | None = None
@@ -80,6 +85,18 @@ class Filter(Value):
             super().__init__(**fields)
             if "" in (self.text, self.error):
                 raise BadInput("an empty text is in every job", hint="leave it out")
+
+    @property
+    def state_names(self) -> list[str]:
+        """What people call the states that are meant."""
+        blocked = self.hindrances or (State.BLOCKED,)
+        return [str(name) for state in self.states for name in (blocked if state is State.BLOCKED else (state,))]
+
+    def means(self, job: Job) -> bool:
+        """Whether a job that matched is still blocked for the same reason, if it is."""
+        if job.state is not State.BLOCKED or not self.hindrances:
+            return True
+        return any(getattr(job, _HINDRANCE_COLUMNS[each]) is not None for each in self.hindrances)
 
 
 class Terms(Value):
@@ -477,6 +494,9 @@ def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
     params: dict[str, SqlValue] = {}
     if wanted.states:
         parts.append("(" + " OR ".join(f"({_STATE_WHERE[state]})" for state in wanted.states) + ")")
+    if wanted.hindrances:
+        columns = [_HINDRANCE_COLUMNS[each] for each in wanted.hindrances]
+        parts.append(f"(state <> 'blocked' OR {' OR '.join(f'{column} IS NOT NULL' for column in columns)})")
     if wanted.queue is not None:
         parts.append("lane_id IN (SELECT id FROM lanes WHERE queue = :queue)")  # lanes are in the partial indexes
         params["queue"] = wanted.queue
