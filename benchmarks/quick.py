@@ -25,7 +25,7 @@ from queuectl.model.job import Claim, JobSpec
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.store import workers
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 
 QUEUECTL = str(Path(sys.executable).with_name("queuectl"))
 RESULT = Path(__file__).parent / "results" / "quick.json"

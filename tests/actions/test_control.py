@@ -31,8 +31,8 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import Outcome
 from queuectl.store import audit, config, jobs, queues, workers
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
 from queuectl.store.jobs import Filter
+from queuectl.store.takers import Taker
 from queuectl.system.home import log_path
 from tests.actions.bells import Bell
 from tests.store.rows import (

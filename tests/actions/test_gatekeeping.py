@@ -14,7 +14,7 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import Outcome
 from queuectl.store import claims, lanes, limits, overview, queues
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.actions.bells import Bell
 from tests.store.racing import ON_POSTGRES, Race
 from tests.store.rows import (

@@ -16,7 +16,8 @@ from queuectl.model.needs import needs_text
 from queuectl.model.states import State
 from queuectl.store import claims, limits, lines, queues, workers
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import UNITS_PATIENCE_MS, Taker
+from queuectl.store.gates import UNITS_PATIENCE_MS
+from queuectl.store.takers import Taker
 from tests.store.rows import NOW, FakeClock, add_history, add_job, add_worker, claim_one, get
 from tests.store.test_plans import assert_walks_nothing, plans_of
 

@@ -15,7 +15,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import Outcome
 from queuectl.store import gates, jobs
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.actions.bells import Begins, Bell
 from tests.store.rows import (
     HOST,

@@ -13,7 +13,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import Outcome, OutcomeKind
 from queuectl.store import claims, workers
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.actions.bells import Begins, Bell
 from tests.store.rows import (
     HOST,

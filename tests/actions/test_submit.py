@@ -10,7 +10,7 @@ from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.store import audit, claims, jobs, queues
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.actions.bells import Begins, Bell
 from tests.store.rows import NOW, FakeClock, last_act
 

@@ -21,7 +21,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import OutcomeKind
 from queuectl.store import attempts, audit, claims, config, inputs, jobs, limits, queues
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests import postgres
 from tests.store.rows import add_job, add_worker, claim_one, get_job, get_runs
 

@@ -205,7 +205,7 @@ def test_a_snoozed_job_that_was_cancelled_meanwhile_is_cancelled() -> None:
         (KILLED, ("signal", "SIGSEGV")),
         (TIMED_OUT, ("timeout",)),
         (NOT_STARTED, ("not_started", "127")),
-        (OUT_OF_MEMORY, ("out_of_memory",)),
+        (OUT_OF_MEMORY, ("out_of_memory", "signal", "SIGKILL")),
         (Outcome.out_of_memory(exit_code=137), ("out_of_memory", "137")),
     ],
 )

@@ -18,7 +18,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.runtime.follow import Chunk, follow, measured, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from queuectl.system import wake
 from queuectl.system.home import log_path
 from tests.program import Cli, wait_for

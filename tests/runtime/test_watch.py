@@ -15,8 +15,8 @@ from queuectl.model.job import JobSpec
 from queuectl.runtime import bell, watch
 from queuectl.runtime.watch import Watch
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
 from queuectl.store.postgres import PostgresDialect
+from queuectl.store.takers import Taker
 from tests.store.rows import add_worker
 
 ENOUGH_S = 30.0

@@ -23,7 +23,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.store.claims import Orphan
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.store.rows import HOST, add_worker
 
 CLAIMERS = 8

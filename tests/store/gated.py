@@ -13,7 +13,7 @@ from queuectl.model.states import FINAL
 from queuectl.model.verdict import Outcome
 from queuectl.store import jobs
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.store.rows import HOST, add_job, get_job
 
 Act = Callable[[Database], object]

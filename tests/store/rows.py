@@ -10,7 +10,7 @@ from queuectl.model.value import Value
 from queuectl.model.verdict import Outcome
 from queuectl.store import attempts, audit, claims, jobs, queues, workers
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from queuectl.system.host import boot_id, host_name, pid_namespace
 
 if TYPE_CHECKING:

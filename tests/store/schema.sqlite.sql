@@ -103,6 +103,9 @@ CREATE INDEX jobs_limited  ON jobs (limits, lane_id) WHERE state = 'pending' AND
 CREATE INDEX jobs_parked   ON jobs (parked_for, lane_id, priority DESC, seq)
     WHERE state = 'blocked' AND parked_for IS NOT NULL;
 
+CREATE INDEX jobs_patient  ON jobs (priority DESC, seq)
+    WHERE state = 'blocked' AND parked_for IS NOT NULL AND replace(limits, ',', '') <> limits;
+
 CREATE INDEX jobs_ready    ON jobs (lane_id, priority DESC, seq) WHERE state = 'pending';
 
 CREATE INDEX jobs_running  ON jobs (worker_id, lane_id) WHERE state = 'processing';

@@ -6,7 +6,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES
 from queuectl.store import claims
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.store.rows import NOW, FakeClock, add_job, add_worker, get_job
 
 LAST_CHANCE = MAX_LOSSES - 1

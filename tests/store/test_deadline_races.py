@@ -5,7 +5,7 @@ from collections.abc import Callable
 from queuectl.model.states import State
 from queuectl.store import claims, deadlines
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.store.racing import Race
 from tests.store.rows import NOW, FakeClock, add_job, add_worker, get_job
 

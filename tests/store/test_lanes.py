@@ -3,16 +3,21 @@
 import pytest
 
 from queuectl.actions.disuse import forget_needs
+from queuectl.actions.settle import settle
 from queuectl.actions.submit import submit
 from queuectl.errors import BadInput
+from queuectl.model.attempt import Report
 from queuectl.model.duty import read_duty
 from queuectl.model.job import JobSpec
 from queuectl.model.needs import Supply
 from queuectl.model.states import State
+from queuectl.model.verdict import Outcome
 from queuectl.store import claims, lanes, limits, queues
 from queuectl.store.database import Database
-from queuectl.store.gates import UNITS_PATIENCE_MS, Taker
-from tests.store.rows import NOW, FakeClock, add_worker, get_job
+from queuectl.store.gates import UNITS_PATIENCE_MS
+from queuectl.store.parking import PATIENCE_MS
+from queuectl.store.takers import Taker
+from tests.store.rows import HOST, NOW, FakeClock, add_worker, get_job
 
 SPEC = JobSpec(command="true")
 TWO_GPUS = Supply(resources={"gpu": 2})
@@ -159,3 +164,36 @@ def test_needs_that_no_job_has_any_more_are_forgotten(db: Database, monkeypatch:
 
     assert (spared, forgotten) == (0, 2)
     assert len([lane for lane in db.read(lanes.all_lanes) if lane.needs]) == 2
+
+
+def test_a_job_that_nobody_serves_keeps_no_other_from_a_free_mutex(db: Database) -> None:
+    add(db, SPEC.replace(mutexes=("m",), queue="served"))
+    taker = Taker(worker_id="w1", queues=("served",))
+    db.write(lambda tx: tx.changed("UPDATE workers SET queues = '[\"served\"]'"))
+    (claim,) = db.write(lambda tx: claims.claim(tx, taker, 1)).claims
+    add(db, *(SPEC.replace(mutexes=("m",), needs=(f"label{number}",), priority=9) for number in range(20)))
+    add(db, SPEC.replace(mutexes=("m",), queue="served"))
+
+    db.write(lambda tx: settle(tx, claim, Report(outcome=Outcome.exited(0)), HOST, {}))
+
+    assert take(db, taker) == [22]
+
+
+def test_one_that_needs_two_limits_is_not_outrun_for_ever(db: Database) -> None:
+    singles = [SPEC.replace(mutexes=(name,)) for name in "abababab"]
+    add(db, *singles[:2])
+    taker = Taker(worker_id="w1")
+    running = list(db.write(lambda tx: claims.claim(tx, taker, 9)).claims)
+    add(db, SPEC.replace(mutexes=("a", "b")), *singles[2:])
+
+    started = []
+    for turn in range(8):
+        db.read_clock = FakeClock(now=NOW + PATIENCE_MS + turn)
+        ended = running.pop(0)
+        db.write(lambda tx, ended=ended: settle(tx, ended, Report(outcome=Outcome.exited(0)), HOST, {}))  # type: ignore[misc]
+        taken = db.write(lambda tx: claims.claim(tx, taker, 1)).claims
+        running += taken
+        started += [claim.job.seq for claim in taken]
+
+    assert started[:2].count(3) == 1
+    assert sorted(started) == [3, 4, 5, 6, 7, 8, 9]

@@ -7,7 +7,7 @@ from queuectl.model.states import FINAL, MOVES, WAITING_FOR_TIME, Move, State
 from queuectl.model.verdict import Verdict
 from queuectl.store import claims, moves
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.store.rows import NOW, FakeClock, add_job, get_job
 
 OUT_OF_PROCESSING = [move for move, (sources, _) in MOVES.items() if sources == {State.PROCESSING}]

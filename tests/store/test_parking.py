@@ -7,7 +7,7 @@ from queuectl.model.job import JobSpec
 from queuectl.model.states import State
 from queuectl.store import claims, limits
 from queuectl.store.database import Database
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from tests.store.rows import add_worker, get_job
 
 LIMITED = JobSpec(command="true", limits=("api",))

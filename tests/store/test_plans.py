@@ -9,10 +9,10 @@ import pytest
 from queuectl.model.states import FINAL, State
 from queuectl.store import audit, claims, deadlines, jobs, limits, moves, offers, overview, workers
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import Taker
 from queuectl.store.jobs import listed
 from queuectl.store.lanes import all_lanes
 from queuectl.store.postgres import PostgresDialect
+from queuectl.store.takers import Taker
 from tests.store.rows import add_history, add_job, add_worker
 
 if TYPE_CHECKING:

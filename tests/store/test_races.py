@@ -22,9 +22,9 @@ from queuectl.model.states import MOVES, Move, State
 from queuectl.model.verdict import SUCCESS, Outcome, Verdict
 from queuectl.store import jobs, moves, queues, workers
 from queuectl.store.database import Database, Tx
-from queuectl.store.gates import Taker
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.sqlite import SqliteDialect
+from queuectl.store.takers import Taker
 from tests.store.racing import ON_POSTGRES, Race
 from tests.store.rows import (
     HOST,

@@ -27,3 +27,16 @@ def test_a_kill_that_was_seen_is_not_held_against_what_starts_after_it(monkeypat
     count = KillCount()
 
     assert (count.before_start(), count.now(), count.before_start()) == (0, 1, 1)
+
+
+def test_a_kill_of_long_ago_is_not_held_against_one_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([3, 4, 4, 5])
+    monkeypatch.setattr(oom, "read_count", lambda: next(counts))
+    count = oom.KillCount()
+    at_start = count.before_start()
+
+    for _ in range(2):
+        count.look()
+
+    assert (at_start, count.lately) == (3, 4)
+    assert count.now() > count.lately

@@ -7,7 +7,8 @@ from queuectl.model.needs import Needs, fits, free_text
 from queuectl.model.value import Value
 from queuectl.model.verdict import ALONE_FROM_LOSSES
 from queuectl.store import claims
-from queuectl.store.gates import Taker, kept_for_the_patient, unit_holders
+from queuectl.store.gates import kept_for_the_patient, unit_holders
+from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

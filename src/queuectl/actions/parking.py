@@ -11,18 +11,17 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database, Tx
 
 
-def let_go(database: "Database", after: str = "") -> str:
-    """Look at some of the limits that jobs wait for, from one on, and let go who can; return where to go on."""
+def let_go(database: "Database", after: str = "") -> tuple[str, int]:
+    """Look at some of the limits that jobs wait for and let go who can; return where to go on, and how many went."""
 
     def look(tx: "Tx") -> tuple[list[str], list[str]]:
         keys = parking.parked_keys(tx, after)
         return keys, [key for key, room in limits.rooms(tx, keys).items() if room > 0] if keys else []
 
-    def work(tx: "Tx", key: str) -> None:
+    def work(tx: "Tx", key: str) -> int:
         tx.lock([key])
-        parking.release(tx, [key])
+        return parking.release(tx, [key])
 
     keys, roomy = database.read(look)
-    for key in roomy:
-        database.write(lambda tx, key=key: work(tx, key))  # type: ignore[misc]
-    return keys[-1] if len(keys) == parking.KEYS_AT_ONCE else ""
+    moved = sum(database.write(lambda tx, key=key: work(tx, key)) for key in roomy)  # type: ignore[misc]
+    return keys[-1] if len(keys) == parking.KEYS_AT_ONCE else "", moved

@@ -7,8 +7,8 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
 from queuectl.store import attempts, claims, jobs, moves, parking, workers
-from queuectl.store.gates import Taker
 from queuectl.store.lanes import all_lanes, narrow_queues
+from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.units import local_text
 from queuectl.model.value import Value
 from queuectl.store import attempts, lines, workers
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

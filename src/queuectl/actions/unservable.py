@@ -3,9 +3,9 @@
 from queuectl.model.duty import Duty
 from queuectl.model.needs import Needs
 from queuectl.model.value import Value
-from queuectl.store.gates import Taker
 from queuectl.store.lanes import all_lanes
 from queuectl.store.lines import ready_counts
+from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

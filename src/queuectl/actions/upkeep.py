@@ -211,8 +211,8 @@ class Upkeep:
         return SOON_S if self._database.dialect.shrink(SHRINK_PAGES) else SHRINK_EVERY_S
 
     def _let_go(self) -> float:
-        self._parked_from = let_go(self._database, self._parked_from)
-        return SOON_S if self._parked_from else LET_GO_EVERY_S
+        self._parked_from, moved = let_go(self._database, self._parked_from)
+        return SOON_S if self._parked_from or moved else LET_GO_EVERY_S
 
     def _expire(self) -> float:
         return SOON_S if expire_overdue(self._database) else EXPIRE_EVERY_S

@@ -19,7 +19,8 @@ from queuectl.model.shapes import time_shape
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
 from queuectl.model.value import Value
 from queuectl.store import workers
-from queuectl.store.gates import Taker, units_taken
+from queuectl.store.gates import units_taken
+from queuectl.store.takers import Taker
 from queuectl.system.names import CLAIM_VARIABLE
 
 TYPE_CHECKING = False

@@ -130,7 +130,9 @@ class Outcome(Value):
         if self.kind is OutcomeKind.KILLED:
             return ("signal", str(self.signal_name))
         code = () if self.exit_code is None else (str(self.exit_code),)
-        return code if self.kind is OutcomeKind.EXITED else (self.kind.value, *code)
+        # Lack of memory may be a guess; that it was a signal is not.
+        killed = ("signal", "SIGKILL") if self.kind is OutcomeKind.OUT_OF_MEMORY and self.signal is not None else ()
+        return code if self.kind is OutcomeKind.EXITED else (self.kind.value, *killed, *code)
 
 
 class Verdict(Value):

@@ -34,13 +34,14 @@ class Turns(Value):
         """Return where a queue stands; the one that stands furthest back is next."""
         return max(self.floor, self.passed.get(queue, 0.0))
 
-    def order(self, lanes: "Sequence[int]", queues: "Mapping[int, str]") -> list[int]:
-        """Return lanes, one for each ready job, in the order of turns; those of one queue stay in the order given."""
+    def order(self, lanes: "Sequence[int]", queues: "Mapping[int, str]", wanted: int) -> list[int]:
+        """Return the first lanes, one for each ready job, by turns; those of one queue stay in the order given."""
         waiting: dict[str, list[int]] = {}
         for lane in lanes:
             waiting.setdefault(queues[lane], []).append(lane)
-        turns, ordered = self, []
-        while waiting:
+        turns = self
+        ordered: list[int] = []
+        while waiting and len(ordered) < wanted:
             queue = min(waiting, key=lambda name: (turns.place(name), -turns.weights.get(name, 1), name))
             ordered.append(waiting[queue].pop(0))
             if not waiting[queue]:

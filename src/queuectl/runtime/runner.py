@@ -225,7 +225,8 @@ class Runner:
             assert ended is not None
             outcome = None if self._takeoff is None else self._takeoff.outcome(ended)
             self._close()
-            self._finish(outcome or outcome_of(ended, self._kills_before, self._pad.kills), ended)
+            kills_before = max(self._kills_before, self._pad.kills.lately)
+            self._finish(outcome or outcome_of(ended, kills_before, self._pad.kills), ended)
 
     def _look_after_stop(self, now: float, processes: process.Processes) -> None:
         """Ask it to end, and end what is left after the grace; done when two looks find nothing but the dead leader.

@@ -7,6 +7,7 @@ import time
 from queuectl import clock
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, settings_of
+from queuectl.actions.parking import let_go
 from queuectl.actions.settle import Holder, Step, settle_and_claim
 from queuectl.errors import BadInput, StoreError
 from queuectl.model.attempt import Report
@@ -25,7 +26,7 @@ from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
 from queuectl.runtime.tenure import Tenure
 from queuectl.store import claims, inputs, workers
-from queuectl.store.gates import Taker
+from queuectl.store.takers import Taker
 from queuectl.system import process
 from queuectl.system.liveness import Leader
 
@@ -116,6 +117,7 @@ class Worker:
         self._loop.watch(0, self._on_supervisor)
         self._heartbeat.start()
         self._log.info("started", f"started, {self._options.slots} at once")
+        self._let_go()
         while not self._is_over:
             self._turn()
         self._heartbeat.stop()
@@ -126,6 +128,13 @@ class Worker:
             self._log.warning("store", f"{error.message}; a supervisor will close this worker's row")
         self._database.close()
         self._log.info("ended", "ended")
+
+    def _let_go(self) -> None:
+        """Let jobs go that waited for a limit in a lane nobody served before."""
+        try:
+            let_go(self._database)
+        except StoreError as error:
+            self._log.trouble(error.message)
 
     def _turn(self) -> None:
         now = time.monotonic()
@@ -239,6 +248,7 @@ class Worker:
     def _take_orders(self, now: float) -> None:
         """See whether a job is to be cancelled or this worker to stop, and whether we hold what we run."""
         self._next_orders = now + ORDERS_EVERY_S
+        self._pad.kills.look()
         if now - self._compared_at >= self._settings.worker_heartbeat_interval:
             self._compare(now)
         self._refresh_settings(now)

@@ -5,8 +5,9 @@ from queuectl.model.states import State
 from queuectl.model.value import Value
 from queuectl.model.verdict import ALONE_FROM_LOSSES, MAX_LOSSES
 from queuectl.model.weights import Turns
-from queuectl.store.gates import LANES_AT_ONCE, Admission, Taker
+from queuectl.store.gates import LANES_AT_ONCE, Admission
 from queuectl.store.jobs import CHUNK, COLUMNS, listed
+from queuectl.store.takers import Taker
 from queuectl.store.workers import Worker, get
 
 TYPE_CHECKING = False
@@ -61,6 +62,8 @@ def claim(tx: "Tx", taker: Taker, wanted: int, *, is_idle: bool = True) -> Taken
     while len(taken) < wanted and (lanes := admission.open_lanes):
         left = wanted - len(taken)
         shares = {lanes[0].id: left} if len(lanes) == 1 else _shares(tx, lanes, left, _turns(taker, taken))
+        if not admission.secure(shares):
+            continue
         heads = _heads_of(tx, shares)
         if any(map(_runs_alone, heads)):
             beside = _beside(tx, taker.worker_id, shares, heads, is_idle=is_idle and not taken)
@@ -87,7 +90,8 @@ def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
         return Taken()
     job = Job.of_row(row)
     admission = Admission(tx, Taker(worker_id=worker_id, queues=(job.queue,)))
-    admitted = admission.admit([job]) if job.lane_id in {lane.id for lane in admission.open_lanes} else []
+    is_open = job.lane_id in {lane.id for lane in admission.open_lanes} and admission.secure([job.lane_id])
+    admitted = admission.admit([job]) if is_open else []
     taken = _start(tx, admitted, worker_id)
     admission.finish()
     return _taken(admission, taken)
@@ -265,7 +269,7 @@ def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None)
     heads.sort(key=lambda row: (-int(row[1] or 0), int(row[2] or 0)))
     order = [int(row[0] or 0) for row in heads]
     if turns is not None:
-        order = turns.order(order, {lane.id: lane.queue for lane in lanes})
+        order = turns.order(order, {lane.id: lane.queue for lane in lanes}, wanted)
     shares: dict[int, int] = {}
     for lane_id in order[:wanted]:
         shares[lane_id] = shares.get(lane_id, 0) + 1

@@ -10,12 +10,12 @@ Whatever is limited is locked first, in a statement of its own, then counted, th
 """
 
 from queuectl.model.job import Job, dumps, read_units
-from queuectl.model.needs import Supply, fits, take, without
+from queuectl.model.needs import fits, take, without
 from queuectl.model.value import Value
-from queuectl.model.weights import Turns
 from queuectl.store import limits, moves, parking, queues
 from queuectl.store.deadlines import expire
 from queuectl.store.lanes import Lane, lane_rows
+from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,40 +24,11 @@ if TYPE_CHECKING:
     from queuectl.model.needs import Units
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Row
-    from queuectl.store.workers import Worker
+    from queuectl.store.parking import Patient
 
 UNITS_PATIENCE_MS = 30_000
 ASIDE_AT_ONCE = 1000
 LANES_AT_ONCE = 200  # SQLite takes at most 500 terms in a compound SELECT, and 2000 columns
-
-
-class Taker(Value):
-    """The worker that claims: which queues it serves (None: all), what it has, and with whom it shares that."""
-
-    worker_id: str
-    queues: tuple[str, ...] | None = None
-    supply: Supply = Supply()
-    group: str = ""
-    """The supervisor whose workers share the resources; empty means it has them for itself."""
-    turns: Turns | None = None
-    """Whose turn it is among queues that share its time by weight; None means that priority alone decides."""
-
-    @classmethod
-    def of_worker(cls, worker: "Worker") -> "Taker":
-        """Build from the row of a worker; whose turn it is that worker alone knows."""
-        queues = worker.queue_list
-        return cls(
-            worker_id=worker.id,
-            queues=None if queues is None else tuple(queues),
-            supply=worker.supply,
-            group=worker.supervisor_id or "",
-        )
-
-    def serves(self, lane: Lane) -> bool:
-        """Whether it could ever take jobs of a lane."""
-        if self.queues is not None and lane.queue not in self.queues:
-            return False
-        return not lane.needs or self.supply.could_take(lane.asks)
 
 
 class Map(Value):
@@ -111,13 +82,35 @@ class Admission:
         self._keys: set[str] = set()
         self._aside = 0
         self._is_plain = self._map.is_plain
+        self._secured: set[int] = set()
         if not self._is_plain:
-            self._shut_full_lanes()
+            self._measure()
+            self._shut_empty_lanes()
 
     @property
     def open_lanes(self) -> list[Lane]:
         """The lanes it may take from, as far as is known by now."""
         return list(self._lanes.values())
+
+    def secure(self, lane_ids: "Iterable[int]") -> bool:
+        """Lock what limits the lanes whose jobs come next, and look again; False means that one of them is shut now.
+
+        The first locks of a transaction are waited for: they are held by claims alone, and short.
+        """
+        chosen = [self._lanes[lane_id] for lane_id in lane_ids if lane_id not in self._secured]
+        locks = {lane.id: self._locks_of(lane) for lane in chosen if lane.is_special}
+        if not locks:
+            return True
+        ours = self._tx.lock(name for names in locks.values() for name in names)
+        out_of_reach = [lane_id for lane_id, names in locks.items() if not ours.issuperset(names)]
+        self._secured.update(locks)
+        fresh = self._look()
+        self._lanes = {lane_id: fresh[lane_id] for lane_id in self._lanes if lane_id in fresh}
+        if out_of_reach:
+            self.is_cut_short = True
+            self.pass_by(out_of_reach)
+        self._measure()
+        return all(lane_id in self._lanes for lane_id in locks)
 
     def admit(self, heads: "Sequence[Job]") -> "Sequence[Job]":
         """Return those of the next jobs that may start, each with the units it gets; the others are put aside.
@@ -129,6 +122,7 @@ class Admission:
         keys = {key for job in heads for key in job.limit_list}
         ours = self._tx.try_lock(keys) if keys else set()
         rooms = limits.rooms(self._tx, keys) if keys else {}
+        kept = parking.kept_for_the_patient(self._tx) if keys else {}
         admitted: list[Job] = []
         full: list[tuple[Job, str]] = []
         for job in heads:
@@ -139,7 +133,7 @@ class Admission:
                 self.is_cut_short = True
             elif job.deadline_at is not None and job.deadline_at <= self._tx.now:
                 self._bury(job)
-            elif shut := [key for key in job.limit_list if rooms[key] < 1]:
+            elif shut := [key for key in job.limit_list if rooms[key] < 1 or _is_kept(kept.get(key), job)]:
                 full.append((job, shut[0]))
             elif started := self._started(job):
                 admitted.append(started)
@@ -167,22 +161,6 @@ class Admission:
         self._map = Map.of(lane_rows(self._tx), self._taker)
         self.narrow = self._map.narrow
         return self._map.served.copy()
-
-    def _shut_full_lanes(self) -> None:
-        """Shut what is full; what seems to have room is locked, and looked at again when nobody else can take it."""
-        self._measure()
-        self._shut_empty_lanes()
-        locks = {lane.id: self._locks_of(lane) for lane in self.open_lanes}
-        wanted = {name for names in locks.values() for name in names}
-        if not wanted:
-            return
-        ours = self._tx.lock(wanted)  # held by claims alone, none of which waits for anything else
-        self.is_cut_short = len(ours) < len(wanted)
-        fresh = self._look()
-        self._lanes = {
-            lane_id: fresh[lane_id] for lane_id in self._lanes if lane_id in fresh and ours.issuperset(locks[lane_id])
-        }
-        self._measure()
 
     def _shut_empty_lanes(self) -> None:
         """Shut those special lanes that hold nothing to take: they are worth no lock."""
@@ -226,6 +204,8 @@ class Admission:
         room = limits.UNLIMITED if lane.concurrency is None else lane.concurrency - running.get(lane.queue, 0)
         if lane.rate is None:
             return room
+        if lane.queue in self._starts:
+            return 0
         if lane.next_start_at is not None and lane.next_start_at > self._tx.now:
             self.opens_at = min(lane.next_start_at, self.opens_at or lane.next_start_at)
             return 0
@@ -273,6 +253,10 @@ class Admission:
 
     def _shut(self, lane_id: int) -> None:
         self._lanes.pop(lane_id, None)
+
+
+def _is_kept(patient: "Patient | None", job: Job) -> bool:
+    return patient is not None and not patient.yields_to(job.seq, job.priority)
 
 
 def ready_lanes(tx: "Tx", lane_ids: "Sequence[int]") -> set[int]:

@@ -12,6 +12,7 @@ from queuectl.model.value import Value
 from queuectl.model.verdict import ALONE_FROM_LOSSES
 from queuectl.store import limits, moves
 from queuectl.store.lanes import paused_lanes
+from queuectl.store.takers import served_lanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ LANES_AT_ONCE = 32
 ALL_LANES = 10_000
 REPARKED_AT_ONCE = 10
 KEYS_AT_ONCE = 200
+PATIENT_AT_ONCE = 4
+PATIENCE_MS = 30_000
 
 # Both skip from one value of the index to the next: a plain DISTINCT would read an entry for every job.
 _PARKED_KEYS = """
@@ -37,6 +40,13 @@ _PARKED_KEYS = """
           FROM keys
          WHERE keys.parked_for IS NOT NULL AND number < :most)
     SELECT parked_for FROM keys
+"""
+_PATIENT = """
+    SELECT seq, priority, limits, parked_for, created_at, run_at
+      FROM jobs
+     WHERE state = 'blocked' AND parked_for IS NOT NULL AND replace(limits, ',', '') <> limits
+     ORDER BY priority DESC, seq
+     LIMIT :most
 """
 _PARKED_LANES = """
     WITH RECURSIVE found(lane_id, number) AS (
@@ -63,12 +73,42 @@ def release(tx: "Tx", keys: "Iterable[str]") -> int:
     """
     wanted = sorted(set(keys))
     moved = 0
+    kept = kept_for_the_patient(tx) if wanted else {}
     for key, room in limits.rooms(tx, wanted).items() if wanted else ():
         if room > 0:
-            moved += _release_of(tx, key, room)
+            moved += _release_of(tx, key, room, kept.get(key))
     if moved:
         tx.wake()
     return moved
+
+
+class Patient(Value):
+    """A job that names several limits and has waited long for all of them to have room at once."""
+
+    seq: int
+    priority: int
+
+    def yields_to(self, seq: int, priority: int) -> bool:
+        """Whether a job may take what is kept for this one: it is the same, or more urgent."""
+        return seq == self.seq or priority > self.priority
+
+
+def kept_for_the_patient(tx: "Tx") -> dict[str, Patient]:
+    """Return the limits that are kept free for a job which waits for another of its limits, and is the next for that.
+
+    Else one that needs two limits would wait for ever while many that need one take turns. They are kept for half a
+    minute, and then not for half a minute: what it waits for may take hours.
+    """
+    kept: dict[str, Patient] = {}
+    for seq, priority, names, parked_for, created_at, run_at in tx.rows(_PATIENT, {"most": PATIENT_AT_ONCE}):
+        waited_ms = tx.now - max(int(created_at or 0), int(run_at or 0))
+        if waited_ms // PATIENCE_MS % 2 == 0:
+            continue
+        heads = _heads(tx, str(parked_for))
+        if heads and heads[0].seq == seq:
+            patient = Patient(seq=int(seq or 0), priority=int(priority or 0))
+            kept |= {key: patient for key in read_list(str(names)) if key != parked_for and key not in kept}
+    return kept
 
 
 def left_line(tx: "Tx", jobs: "Sequence[Job]") -> None:
@@ -128,11 +168,13 @@ def ahead(tx: "Tx", lane_id: int, names: str, priority: int, most: int) -> int:
     return len(rows)
 
 
-def _release_of(tx: "Tx", key: str, room: int) -> int:
+def _release_of(tx: "Tx", key: str, room: int, kept_for: Patient | None) -> int:
     most, moved = min(room, RELEASED_AT_ONCE) + SPARE, 0
     for head in _heads(tx, key):
         if moved >= most:
             break
+        if kept_for is not None and not kept_for.yields_to(head.seq, head.priority):
+            continue
         wanted = min(room, most - moved) - ahead(tx, head.lane_id, head.limits, head.priority, room)
         if wanted > 0:
             moved += _release_of_lane(tx, key, head, wanted)
@@ -149,14 +191,33 @@ class _Head(Value):
 
 
 def _heads(tx: "Tx", key: str) -> list[_Head]:
-    """Return the next jobs that wait for a limit, the best first: of a few lanes, others each time where they are many.
+    """Return the next jobs that wait for a limit, one of a lane: those that somebody serves first, the best before.
 
-    Those of paused queues are left out; they come when their queue is resumed.
+    Of many lanes a few are looked at, others each time. Those of paused queues come when their queue is resumed.
     """
-    paused = paused_lanes(tx)
-    lanes = [lane_id for lane_id in _lanes_parked_for(tx, key, LANES_AT_ONCE) if lane_id not in paused]
-    heads = [head for lane_id in lanes if (head := _head_of(tx, key, lane_id)) is not None]
-    return sorted(heads, key=lambda head: (-head.priority, head.seq))
+    served = served_lanes(tx)
+    some = sorted(served) if len(served) <= LANES_AT_ONCE else random.sample(sorted(served), LANES_AT_ONCE)
+    others = set(_lanes_parked_for(tx, key, SPARE)) - served - paused_lanes(tx)
+    return [*_heads_in(tx, key, some), *_heads_in(tx, key, sorted(others))]
+
+
+def _heads_in(tx: "Tx", key: str, lanes: "Sequence[int]") -> list[_Head]:
+    """Return the next job of each of some lanes that waits for a limit, the best first."""
+    if not lanes:
+        return []
+    sql = " UNION ALL ".join(
+        f"""
+        SELECT * FROM (
+            SELECT lane_id, seq, priority, limits
+              FROM jobs
+             WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id = :lane_{number}
+             ORDER BY priority DESC, seq
+             LIMIT 1) AS lane_{number}
+        """
+        for number in range(len(lanes))
+    )
+    rows = tx.rows(sql, {"key": key, **{f"lane_{number}": lane for number, lane in enumerate(lanes)}})
+    return sorted(map(_Head.of_row, rows), key=lambda head: (-head.priority, head.seq))
 
 
 def _lanes_parked_for(tx: "Tx", key: str, most: int) -> list[int]:
@@ -177,30 +238,16 @@ def _lanes_after(tx: "Tx", key: str, after: int, most: int) -> list[int]:
     return [int(row[0]) for row in rows if row[0] is not None]
 
 
-def _head_of(tx: "Tx", key: str, lane_id: int) -> _Head | None:
-    row = tx.row(
-        """
-        SELECT lane_id, seq, priority, limits
-          FROM jobs
-         WHERE state = 'blocked' AND parked_for IS NOT NULL AND parked_for = :key AND lane_id = :lane_id
-         ORDER BY priority DESC, seq
-         LIMIT 1
-        """,
-        {"key": key, "lane_id": lane_id},
-    )
-    return None if row is None else _Head.of_row(row)
-
-
 def _release_of_lane(tx: "Tx", key: str, head: _Head, wanted: int) -> int:
     """Put the next jobs of a lane back in the line; those that another limit would stop wait for that."""
     for _ in range(REPARKED_AT_ONCE):
         other = _other_that_is_full(tx, head.limits, key)
         if other is None or not moves.park_for_another(tx, head.lane_id, head.limits, key, other):
             return _unpark(tx, key, head.lane_id, wanted)
-        following = _head_of(tx, key, head.lane_id)
-        if following is None:
+        following = _heads_in(tx, key, [head.lane_id])
+        if not following:
             return 0
-        head = following
+        head = following[0]
     return 0
 
 

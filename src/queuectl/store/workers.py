@@ -152,6 +152,12 @@ def live(tx: "Tx") -> list[Worker]:
     return sorted(map(Worker.of_row, rows), key=lambda worker: (worker.started_at, worker.id))
 
 
+def taking(tx: "Tx") -> list[Worker]:
+    """Return the living workers that may take jobs: all but those told to stop."""
+    rows = tx.rows(f"SELECT {COLUMNS} FROM workers WHERE state = 'live' AND kind = 'worker' AND stop IS NULL")
+    return [Worker.of_row(row) for row in rows]
+
+
 def newest(tx: "Tx", limit: int) -> list[Worker]:
     """Return workers and supervisors, also those that ended, newest first."""
     rows = tx.rows(f"SELECT {COLUMNS} FROM workers ORDER BY started_at DESC, id LIMIT :limit", {"limit": limit})

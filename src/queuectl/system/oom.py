@@ -9,12 +9,22 @@ class KillCount:
     """The kernel's count, read at most once a second for the sake of starts: a hundred of them cost one look."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self._count = self._earlier = 0
         self._read_at = float("-inf")
 
     def before_start(self) -> int:
         """Return the count as it stood at most a second ago."""
         return self._count if time.monotonic() - self._read_at < FRESH_S else self.now()
+
+    def look(self) -> None:
+        """Read the count; who does so every second can tell a kill of just now from those of long ago."""
+        self._earlier = self._count
+        self.now()
+
+    @property
+    def lately(self) -> int:
+        """The count as it stood before the last look: a kill that is noticed now may be in the last one already."""
+        return self._earlier
 
     def now(self) -> int:
         """Return the count as it is; 0 where the kernel does not tell."""

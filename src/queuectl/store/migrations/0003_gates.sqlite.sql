@@ -26,6 +26,9 @@ ALTER TABLE jobs ADD COLUMN units TEXT;
 -- Plain jobs are in none of these. Parked: those a limit keeps from running, in the order in which it lets them go.
 CREATE INDEX jobs_parked   ON jobs (parked_for, lane_id, priority DESC, seq)
     WHERE state = 'blocked' AND parked_for IS NOT NULL;
+-- Parked and naming more than one limit: such a job needs them all at once, and others may outrun it.
+CREATE INDEX jobs_patient  ON jobs (priority DESC, seq)
+    WHERE state = 'blocked' AND parked_for IS NOT NULL AND replace(limits, ',', '') <> limits;
 CREATE INDEX jobs_limited  ON jobs (limits, lane_id) WHERE state = 'pending' AND limits IS NOT NULL;
 CREATE INDEX jobs_holding  ON jobs (limits) WHERE state = 'processing' AND limits IS NOT NULL;
 CREATE INDEX jobs_deadline ON jobs (deadline_at)
