@@ -100,7 +100,8 @@ def reference_page() -> str:
         ),
         *(part for name in COMMANDS for part in _command(name)),
         "## Fields of a job",
-        "What a JSON job may hold, on the command line, in `--from` files; each has a flag. A flag wins over the JSON.",
+        "What a JSON job may hold, on the command line, in `--from` files; each has a flag. A flag wins over the JSON. "
+        "Those that `show --json` prints in `policy`, `launch` and `backoff` may stand in such an object here, too.",
         _table(("field", "flag", "meaning"), _fields()),
         "## Durations, times, sizes",
         _table(("what", "written as"), (("duration", DURATION_HELP), ("time", TIME_HELP), ("size", SIZE_HELP))),

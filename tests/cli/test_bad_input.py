@@ -42,6 +42,7 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["enqueue", "--timeout", "999999w", "true"], ["duration '999999w' is more than 100 years"]),
     (["enqueue", "--max-retries", "99999999999", "true"], ["max_retries 99999999999 is out of range", "give 0 to"]),
     (["enqueue", "--max-retries", "-1", "true"], ["max_retries -1 is out of range"]),
+    (["enqueue", "--stdin", "", "true"], ["--stdin is empty", "name a file"]),
     (["enqueue", "{}"], ["the job has no command"]),
     (["enqueue", '{"command": null}'], ["the job has no command"]),
     (["enqueue", '{"comand": "true"}'], ["unknown field 'comand'", "did you mean 'command'?"]),

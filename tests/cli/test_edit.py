@@ -46,6 +46,7 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--secret": (["--secret", "TOKEN", "--secret", "KEY"], {"launch": {"secrets": ["TOKEN", "KEY"]}}),
     "--cwd": (["--cwd", "/usr"], {"cwd": "/usr"}),
     "--env": (["--env", "B=2=3"], {"env": {"A": "1", "B": "2=3"}}),
+    "--env-file": (["--env-file", str(Path(__file__).with_name("variables.env"))], {"env": {"A": "1", "B": "2"}}),
     "--unset-env": (["--unset-env", "A"], {"env": {}}),
     "--tag": (["--tag", "y"], {"tags": ["x", "y"]}),
     "--untag": (["--untag", "x"], {"tags": []}),
@@ -135,7 +136,7 @@ def test_what_changed_is_said_old_and_new(local: Cli) -> None:
 
     said = local.ok("edit", "1", "--priority", "5", "--queue", "mail", "--timeout", "0", "--tag", "x", "--tag", "y")
 
-    assert said == '1: queue default -> mail, priority 3 -> 5, timeout 1m30s -> none, tags none -> ["x", "y"]\n'
+    assert said == "1: queue default -> mail, priority 3 -> 5, timeout 1m30s -> none, tags none -> x,y\n"
     assert local.ok("edit", "1", "--timeout", "default") == "1: timeout none -> default\n"
     assert local.ok("edit", "1", "--priority", "5") == "1: is so already\n"
     assert re.fullmatch(
@@ -144,6 +145,25 @@ def test_what_changed_is_said_old_and_new(local: Cli) -> None:
     )
     assert local.ok("edit", "1", "--deadline", "1h").startswith("1: deadline none -> 1h, deadline_at none -> 20")
     assert local.json("audit")[0]["target"] == "1 (deadline none -> 1h)"
+
+
+def test_what_changed_is_said_by_the_names_of_the_flags(local: Cli) -> None:
+    local.enqueue("--retry-on", "75,timeout", "--nice", "5", "true")
+
+    said = local.ok(
+        "edit", "1", "--nice", "7", "--memory", "1G", "--retry-on", "none", "--snooze-code", "99:5m",
+        "--backoff-max", "1m", "--use", "mem=4K",
+    )  # fmt: skip
+
+    assert said == (
+        "1: use none -> mem=4KiB, retry_on 75,timeout -> none, nice 5 -> 7, max_backoff_seconds default -> 1m,"
+        " snooze_codes none -> 99:5m, memory none -> 1GiB\n"
+    )
+    assert local.json("audit")[0]["target"] == (
+        "1 (use none -> mem=4096, max_backoff_seconds, memory none -> 1073741824, nice 5 -> 7, snooze_codes,"
+        " retry_on 75+timeout -> none)"
+    )
+    assert "--deadline none" in local.run("edit", "1", "--deadline", "0").stderr
 
 
 def test_as_json_the_changes_are_values(cli: Cli) -> None:
@@ -171,6 +191,9 @@ BAD = [
     (["1", "--env", "QUEUECTL_X=1"], 2),
     (["1", "--untag", "a b"], 2),
     (["1", "--stdin", "-"], 2),
+    (["1", "--stdin", ""], 2),
+    (["1", "--mutex", "none,b"], 2),
+    (["1", "--env-file", "/nowhere"], 2),
     (["1", "--limit", "nosuch"], 2),
     (["1", "--retry-on", "2", "--no-retry-on", "2"], 2),
     (["1", "--env", "TOKEN=x", "--secret", "TOKEN"], 2),

@@ -118,11 +118,42 @@ def test_a_job_without_a_command_is_refused(fields: dict[str, object]) -> None:
         spec_from_fields(fields, NOW, EMPTY)
 
 
+def test_the_inner_objects_that_show_prints_are_read_as_well() -> None:
+    flat = {"retry_on": ["75"], "snooze_codes": {"99": 300.0}, "nice": 5, "umask": "027", "backoff_base": 3.0}
+    nested = {
+        "policy": {"retry_on": ["75"], "snooze_codes": {"99": 300.0}},
+        "launch": {"nice": 5, "umask": "027"},
+        "backoff": {"backoff_base": 3.0},
+    }
+
+    assert read(**nested) == read(**flat)
+    assert read(policy=None, launch=None, backoff=None) == JobSpec(command="true")
+    with pytest.raises(UnknownName, match="unknown field of launch 'nicer'; did you mean 'nice'"):
+        read(launch={"nicer": 5})
+    with pytest.raises(BadInput, match="policy must be an object"):
+        read(policy=["75"])
+
+
+def test_a_code_that_is_no_success_may_be_retried_even_0() -> None:
+    assert read(success_codes="3", retry_on="0").policy == {"success_codes": [3], "retry_on": ["0"]}
+
+
+@pytest.mark.parametrize("field", ["mutex", "limits", "needs"])
+def test_the_word_that_takes_names_back_is_no_name(field: str) -> None:
+    with pytest.raises(BadInput, match="'none' would be no name"):
+        read(**{field: ["a", "none"]})
+
+
 @pytest.mark.parametrize(
     "fields, message",
     [
         ({"run_at": "now", "delay": 5}, "either run_at or delay"),
         ({"command": "true", "argv": ["true"]}, "either command"),
+        ({"launch": {"nice": 5}, "nice": 6}, "nice is given twice: in launch and beside it"),
+        ({"retry_on": "0"}, "exit code 0 is a success and in retry_on"),
+        ({"no_retry_on": "0-3"}, "exit code 0 is a success and in no_retry_on"),
+        ({"snooze_codes": "99:5m", "retry_on": "99"}, "exit code 99 is a snooze and in retry_on"),
+        ({"snooze_codes": "99:5m", "no_retry_on": "64-99"}, "exit code 99 is a snooze and in no_retry_on"),
     ],
 )
 def test_two_ways_to_say_one_thing_are_refused(fields: dict[str, object], message: str) -> None:

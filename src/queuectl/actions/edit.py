@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.store.database import Database, Tx
 
-SHOWN_ON_RECORD = frozenset({"priority", "queue", "run_at", "max_retries", "timeout", "deadline", "tags"})
+SHOWN_ON_RECORD = frozenset(
+    {
+        "priority", "queue", "run_at", "max_retries", "timeout", "deadline", "tags", "needs", "use", "mutex", "limits",
+        "retry_on", "no_retry_on", "success_codes", "memory", "cpu_seconds", "nofile", "file_size", "nice", "umask",
+    }
+)  # fmt: skip
 
 
 def edit(database: "Database", ids: "Sequence[str]", change: Edit, *, who: str) -> list[Done]:
@@ -64,10 +69,12 @@ def _from_and_to(name: str, made: "Sequence[Mapping[str, object]]") -> str:
 def _text(name: str, value: object) -> str:
     if name in ("timeout", "deadline") and isinstance(value, float):
         return duration_text(round(value * 1000))
+    if isinstance(value, dict):
+        value = [f"{key}={amount}" for key, amount in value.items()]
     if isinstance(value, list):
         return "+".join(map(str, value)) or "none"
     if value is None:
-        return "none" if name == "deadline" else "default"
+        return "default" if name == "timeout" else "none"
     return str(value)
 
 

@@ -9,8 +9,10 @@ from queuectl.cli.selection import add_filter, add_names, add_state, is_everythi
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe, short
 from queuectl.errors import BadInput
+from queuectl.model.fields import PARTS
+from queuectl.model.needs import amount_text
 from queuectl.model.shapes import changes_shape
-from queuectl.model.units import counted, duration_text, local_text, time_ms
+from queuectl.model.units import counted, duration_text, local_text, size_text, time_ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,11 +92,24 @@ def _changes_text(changes: "Mapping[str, Mapping[str, object]]") -> str:
     )
 
 
+_DURATIONS = ("timeout", "deadline", "max_backoff_seconds", "job_retry_delay")
+_BY_SETTING = ("timeout", *PARTS["backoff"])
+
+
 def _value_text(name: str, value: object) -> str:
+    """Write a value as the flag for it takes it."""
     if value is None:
-        return "default" if name in ("timeout", "backoff") else "none"
-    if name in ("timeout", "deadline") and isinstance(value, float):
+        return "default" if name in _BY_SETTING else "none"
+    if name in _DURATIONS and isinstance(value, float):
         return duration_text(round(value * 1000)) if value else "none"
+    if name in ("memory", "file_size") and isinstance(value, int):
+        return size_text(value)
+    if name == "snooze_codes" and isinstance(value, dict):
+        return ",".join(f"{code}:{duration_text(round(delay * 1000))}" for code, delay in value.items())
+    if name == "use" and isinstance(value, dict):
+        return ",".join(f"{resource}={amount_text(amount)}" for resource, amount in value.items()) or "none"
+    if isinstance(value, list) and name != "argv":
+        return short(",".join(map(str, value)), VALUE_WIDTH) or "none"
     if name.endswith("_at") and isinstance(value, str):
         return local_text(time_ms(value, 0))
     if isinstance(value, str) and name != "command":

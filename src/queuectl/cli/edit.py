@@ -13,7 +13,7 @@ import os
 from queuectl.actions.edit import edit_act
 from queuectl.actions.selection import Selection
 from queuectl.cli.acts import act_on, add_trial
-from queuectl.cli.enqueue import FIELD_FLAGS, LIST_FLAGS, read_pair
+from queuectl.cli.enqueue import FIELD_FLAGS, LIST_FLAGS, read_pair, variables_in
 from queuectl.cli.selection import add_names
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
@@ -60,6 +60,9 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     parser.add_argument("--stdin", metavar="FILE", help="the file it reads on standard input")
     parser.add_argument("--cwd", metavar="DIR", help="where to run it")
     parser.add_argument("--env", action="append", metavar="K=V", help="set a variable; may be repeated")
+    parser.add_argument(
+        "--env-file", action="append", metavar="FILE", help="set the variables of a file of NAME=VALUE lines, read now"
+    )
     parser.add_argument("--unset-env", action="append", metavar="K", help="drop a variable; may be repeated")
     parser.add_argument("--tag", action="append", metavar="TAG", help="add a tag; may be repeated")
     parser.add_argument("--untag", action="append", metavar="TAG", help="remove a tag; may be repeated")
@@ -87,8 +90,8 @@ def _read(args: "Args") -> "Edit":
         fields["argv"] = args.words
     if args.cwd is not None:
         fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
-    if args.env:
-        fields["env"] = dict(read_pair(text) for text in args.env)
+    if args.env or args.env_file:
+        fields["env"] = {**variables_in(args.env_file or ()), **dict(read_pair(text) for text in args.env or ())}
     if args.tag:
         fields["tags"] = args.tag
     return edit_from_fields(
@@ -110,4 +113,6 @@ def _listed(field: str, given: "Sequence[str] | None") -> object:
 def _file(name: str) -> str:
     if name == "-":
         raise BadInput("what comes in here cannot be kept with a job that exists", hint="name a file: --stdin FILE")
+    if not name.strip():
+        raise BadInput("--stdin is empty", hint=f"name a file, or take it back with: --stdin {NONE}")
     return name if name == NONE else os.path.abspath(os.path.expanduser(name))

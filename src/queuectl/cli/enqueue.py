@@ -179,7 +179,7 @@ def fields_of_flags(args: "Args") -> dict[str, object]:
         fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
     if args.env or args.env_file:
         given = dict(read_pair(text) for text in args.env or ())
-        fields["env"] = {**_variables_in(args.env_file or ()), **given}
+        fields["env"] = {**variables_in(args.env_file or ()), **given}
     if args.tag:
         fields["tags"] = args.tag
     if args.split_output:
@@ -189,7 +189,7 @@ def fields_of_flags(args: "Args") -> dict[str, object]:
     return fields
 
 
-def _variables_in(paths: "Sequence[str]") -> dict[str, str]:
+def variables_in(paths: "Sequence[str]") -> dict[str, str]:
     """Read files of variables; the last one that names a variable counts."""
     from queuectl.model.envfile import read_env_file
 
@@ -208,6 +208,8 @@ def _variables_in(paths: "Sequence[str]") -> dict[str, str]:
 
 def _standard_input(source: str) -> dict[str, object]:
     """Return what says what a command reads: a file by name, or the bytes that come in here."""
+    if not source.strip():
+        raise BadInput("--stdin is empty", hint="name a file, or - for what comes in here")
     if source != "-":
         return {"stdin": os.path.abspath(os.path.expanduser(source))}
     if sys.stdin is None or sys.stdin.isatty():

@@ -54,6 +54,14 @@ def check_name(name: str, value: object) -> str:
     return text
 
 
+def check_own_name(name: str, value: object) -> str:
+    """Return the name of a limit, a mutex or a label, or raise: `none` takes those of a job back."""
+    text = check_name(name, value)
+    if text == "none":
+        raise BadInput(f"{name} 'none' would be no name: it takes back what a job has", hint="choose another name")
+    return text
+
+
 def as_text(name: str, value: object) -> str:
     """Return text that a database and a process can hold, or raise."""
     if not isinstance(value, str):

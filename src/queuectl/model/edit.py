@@ -40,6 +40,19 @@ _UNSET = {
     "secrets": "secrets",
 }
 
+# What a person calls what a JobSpec, or a part of it, has another name for.
+_OUTER = {
+    "mutexes": "mutex",
+    "strategy": "backoff_strategy",
+    "base": "backoff_base",
+    "jitter": "backoff_jitter",
+    "max_ms": "max_backoff_seconds",
+    "fixed_ms": "job_retry_delay",
+    "memory_bytes": "memory",
+    "file_size_bytes": "file_size",
+    "stdin_file": "stdin",
+}
+
 
 class Edit(Value):
     """What is to be different; what is not named stays. `values` are those of a JobSpec, of which None is a default."""
@@ -57,8 +70,10 @@ class Edit(Value):
     @property
     def names(self) -> list[str]:
         """What it changes, without the values: those may be secrets."""
-        others = {"env": self.env or self.unset_env, "tags": not self.is_without_tags, **self.parts}
-        return [*(name.removesuffix("_ms") for name in self.values), *(name for name, part in others.items() if part)]
+        others = {"env": self.env or self.unset_env, "tags": not self.is_without_tags}
+        parts = [name for part in self.parts.values() for name in part]
+        inner = [*self.values, *(name for name, is_changed in others.items() if is_changed), *parts]
+        return [_OUTER.get(name, name.removesuffix("_ms")) for name in inner]
 
     @property
     def limit_keys(self) -> list[str]:
@@ -100,6 +115,8 @@ def edit_from_fields(
     if by_setting:
         del given["timeout"]
     unset = [name for name in _UNSET if given.get(name) == NONE]
+    if str(given.get("deadline")) == "0":
+        raise BadInput("deadline 0 is over before the job can run", hint=f"take it back with: --deadline {NONE}")
     for name in unset:
         del given[name]
     values, parts = read_fields(given, now_ms, EDITABLE)

@@ -14,6 +14,7 @@ from queuectl.model.checks import (
     check_command,
     check_given_id,
     check_name,
+    check_own_name,
     check_variable,
     check_word,
     shown_value,
@@ -173,7 +174,7 @@ def _limits(name: str, value: object, _now_ms: int) -> tuple[str, object]:
 
 
 def _limit_names(name: str, value: object) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(check_name(name, item) for item in as_items(name, value)))
+    names = tuple(dict.fromkeys(check_own_name(name, item) for item in as_items(name, value)))
     if len(names) > MAX_LIMITS:
         raise BadInput(f"{name} names {len(names)}; the limit is {MAX_LIMITS}")
     return names

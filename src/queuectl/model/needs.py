@@ -5,7 +5,7 @@ command is told which it got; more than that is an amount, as memory is.
 """
 
 from queuectl.errors import BadInput
-from queuectl.model.checks import as_pairs, as_size, as_whole, check_name
+from queuectl.model.checks import as_pairs, as_size, as_whole, check_own_name
 from queuectl.model.job import dumps
 from queuectl.model.units import MAX_SIZE
 from queuectl.model.value import Value
@@ -137,7 +137,7 @@ def check_resources(name: str, value: object) -> dict[str, int]:
 
 def check_labels(name: str, value: "Iterable[object]") -> tuple[str, ...]:
     """Return labels, each once, or raise."""
-    labels = tuple(dict.fromkeys(check_name(name, label) for label in value))
+    labels = tuple(dict.fromkeys(check_own_name(name, label) for label in value))
     if len(labels) > MAX_KINDS:
         raise BadInput(f"{len(labels)} labels; the limit is {MAX_KINDS}")
     return labels

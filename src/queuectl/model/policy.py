@@ -107,6 +107,12 @@ def check_policy(parts: "Mapping[str, object]") -> None:
     for code in policy.snooze_codes:
         if int(code) in policy.success_codes:
             raise BadInput(f"exit code {code} is a success and a snooze", hint="name each code once")
+    for name, ends in (("retry_on", policy.retry_on or ()), ("no_retry_on", policy.no_retry_on)):
+        for code in policy.snooze_codes:
+            if code in ends:
+                raise BadInput(f"exit code {code} is a snooze and in {name}", hint="name each code once")
+        if "0" in ends and 0 in policy.success_codes:
+            raise BadInput(f"exit code 0 is a success and in {name}", hint="if it is none: --success-codes without 0")
 
 
 def _pair(name: str, item: object) -> tuple[str, str]:

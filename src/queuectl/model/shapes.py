@@ -2,6 +2,7 @@
 
 import json
 
+from queuectl.model.fields import PARTS
 from queuectl.model.limits import LIMIT, MUTEX, key_words, names_in
 from queuectl.model.needs import read_needs
 from queuectl.model.states import State
@@ -90,11 +91,20 @@ _LAUNCH_NAMES = {"memory_bytes": "memory", "file_size_bytes": "file_size", "stdi
 
 
 def changes_shape(before: "Job", after: "Job") -> "dict[str, Shape]":
-    """Return what differs between two versions of a job."""
-    old, new = job_shape(before), job_shape(after)
+    """Return what differs between two versions of a job, each by the name that `enqueue` has for it."""
+    old, new = _flat(job_shape(before)), _flat(job_shape(after))
     return {
-        name: {"from": old[name], "to": new[name]} for name in old if name != "updated_at" and old[name] != new[name]
+        name: {"from": old.get(name), "to": new.get(name)}
+        for name in {**old, **new}
+        if name != "updated_at" and old.get(name) != new.get(name)
     }
+
+
+def _flat(shape: "Shape") -> "Shape":
+    flat: Shape = {}
+    for name, value in shape.items():
+        flat |= (value if isinstance(value, dict) else {}) if name in PARTS else {name: value}
+    return flat
 
 
 def attempt_shape(attempt: "Attempt") -> "Shape":

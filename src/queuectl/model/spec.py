@@ -3,8 +3,8 @@
 import re
 
 from queuectl.errors import BadInput, UnknownName
-from queuectl.model.checks import shown_value
-from queuectl.model.fields import FIELDS, PART_OF
+from queuectl.model.checks import shown_value, wrong_kind
+from queuectl.model.fields import FIELDS, PART_OF, PARTS
 from queuectl.model.job import JobSpec
 
 TYPE_CHECKING = False
@@ -92,6 +92,8 @@ def read_fields(
     """Check named values and return them by the fields of a JobSpec, those of its parts apart; None says nothing."""
     changes: dict[str, object] = {}
     parts: dict[str, dict[str, object]] = {}
+    if not fields.keys().isdisjoint(PARTS):
+        fields = _flat(fields)
     for name, value in fields.items():
         if name not in known:
             raise UnknownName.among("field", name, known)
@@ -105,6 +107,22 @@ def read_fields(
     if "command" in changes and "argv" in changes:
         raise BadInput("give either command (a shell line) or argv (an argument vector), not both")
     return changes, parts
+
+
+def _flat(fields: "Mapping[str, object]") -> "dict[str, object]":
+    """Return the fields with those of an inner object, as `show --json` has them, among the others."""
+    flat = {name: value for name, value in fields.items() if name not in PARTS}
+    for part in PARTS.keys() & fields.keys():
+        inner = {} if fields[part] is None else fields[part]
+        if not isinstance(inner, dict):
+            raise wrong_kind(part, inner, "an object")
+        for name in inner:
+            if name not in PARTS[part]:
+                raise UnknownName.among(f"field of {part}", str(name), sorted(PARTS[part]))
+            if name in flat:
+                raise BadInput(f"{name} is given twice: in {part} and beside it", hint="leave out one of them")
+        flat |= inner
+    return flat
 
 
 def _broken(error: ValueError | RecursionError, *, is_line: bool) -> str:
