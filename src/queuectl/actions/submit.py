@@ -3,7 +3,7 @@
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
 from queuectl.model.limits import LIMIT, names_in
 from queuectl.settings import resolve
-from queuectl.store import audit, config, inputs, jobs, limits, parking, queues
+from queuectl.store import adding, audit, config, inputs, jobs, limits, parking, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
 
     def work(tx: "Tx") -> list[str]:
         nonlocal last_seq, ids
-        if given_ids and (taken := jobs.taken_ids(tx, given_ids)):
+        if given_ids and (taken := adding.taken_ids(tx, given_ids)):
             raise Refused(
                 f"job {taken[0]!r} exists already",
                 hint=f"see it with: queuectl show {taken[0]}; nothing was added",
@@ -36,7 +36,7 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
         settings, _ = resolve(config.stored(tx), environ)
         terms = _terms(tx, specs, settings.max_retries)
         parked = _parked(tx, specs)
-        seqs = jobs.insert(tx, specs, terms, parked)
+        seqs = adding.insert(tx, specs, terms, parked)
         if limited := [spec for spec in specs if spec.mutexes or spec.limits]:
             _let_go(tx, limited)
         if any(spec.input is not None for spec in specs):
@@ -59,9 +59,9 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
         raise
 
 
-def _terms(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> dict[str, jobs.Terms]:
+def _terms(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> dict[str, adding.Terms]:
     """Return what the queues of some jobs give them, and their lanes; makes what is not there."""
-    terms: dict[str, jobs.Terms] = {}
+    terms: dict[str, adding.Terms] = {}
     for name, needs in {(spec.queue, spec.needs_text) for spec in specs}:
         lane_id = queues.lane_of(tx, name, needs)
         if name in terms:
@@ -69,7 +69,7 @@ def _terms(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> dict[str, 
             continue
         queue = queues.get(tx, name)
         assert queue is not None
-        terms[name] = jobs.Terms(
+        terms[name] = adding.Terms(
             lanes={needs: lane_id},
             max_retries=max_retries if queue.max_retries is None else queue.max_retries,
             priority=queue.priority or 0,

@@ -17,7 +17,7 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.transfer import End, Header, Input, Reader, SettingLine
 from queuectl.model.value import Value
 from queuectl.settings import parse, resolve, shown
-from queuectl.store import attempts, audit, config, inputs, jobs, limits, queues
+from queuectl.store import adding, attempts, audit, config, inputs, jobs, limits, queues
 from queuectl.system.spool import Spool
 from queuectl.system.wholefile import whole_file
 
@@ -294,7 +294,7 @@ def _way_out(rules: Rules) -> str:
 
 
 def _places(tx: "Tx", copies: "list[Job]", rules: Rules) -> _Places:
-    by_id = set(jobs.taken_ids(tx, [job.given_id for job in copies if job.given_id is not None]))
+    by_id = set(adding.taken_ids(tx, [job.given_id for job in copies if job.given_id is not None]))
     holders = {} if rules.renumber else {job.seq: job for job in jobs.by_seqs(tx, [job.seq for job in copies])}
     there, moved, clashes = set(), set(), []
     for job in copies:
@@ -405,7 +405,7 @@ class _Writer:
             elif self._number is not None and isinstance(each, Attempt):
                 kept_runs.append(_moved_run(each, self._number))
         if copies:
-            jobs.insert_as_they_are(self._tx, [self._placed(job, numbers[job.seq]) for job in copies])
+            adding.insert_as_they_are(self._tx, [self._placed(job, numbers[job.seq]) for job in copies])
         if kept_runs:
             attempts.insert_as_they_are(self._tx, kept_runs)
         if kept_inputs:

@@ -1,30 +1,23 @@
-"""Jobs: adding, finding, listing and counting them. Changes of state are in claims.py and moves.py."""
+"""Jobs: finding, listing and counting them. Adding is in adding.py, changes of state in claims.py and moves.py."""
 
 from enum import StrEnum
 
 from queuectl.errors import BadInput
-from queuectl.model.job import Job, dumps, read_list
+from queuectl.model.job import Job, read_list
 from queuectl.model.states import Hindrance, State
 from queuectl.model.value import Value, columns_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from queuectl.model.job import JobSpec
     from queuectl.store.database import Tx
-    from queuectl.store.dialect import Row, SqlValue
+    from queuectl.store.dialect import SqlValue
 
 COLUMNS = columns_of(Job)
 CHUNK = 500
 NEWEST_WINDOW = 10_000
 """How many of the newest numbers are walked before a state that holds most of the history is looked up whole."""
-
-_INSERTED = (
-    "seq", "given_id", "state", "queue", "lane_id", "priority", "max_retries", "run_at", "created_at", "updated_at",
-    "timeout_ms", "backoff", "cwd", "env", "tags", "command", "argv", "split_output", "held_at", "needs", "limits",
-    "parked_for", "deadline_ms", "deadline_at", "policy", "launch",
-)  # fmt: skip
 
 # Index by state: each part of the table is reached through the one partial index that holds it (migrations/0001).
 _STATE_COUNTS = """
@@ -99,27 +92,6 @@ class Filter(Value):
         return any(getattr(job, _HINDRANCE_COLUMNS[each]) is not None for each in self.hindrances)
 
 
-class Terms(Value):
-    """What a queue gives its jobs where they say nothing themselves, and the lanes they stand in, by their needs."""
-
-    lanes: "dict[str, int]"
-    max_retries: int
-    priority: int = 0
-    timeout_ms: int | None = None
-
-
-def insert(
-    tx: "Tx", specs: "Sequence[JobSpec]", terms: "Mapping[str, Terms]", parked: "Mapping[int, str]"
-) -> "Sequence[int]":
-    """Add jobs and return their numbers, in order. The caller has the terms of their queues and checked the given ids.
-
-    `parked` names those, by their place, that wait for a limit from the start.
-    """
-    seqs = tx.dialect.reserve_seqs(len(specs))
-    tx.insert_many("jobs", _INSERTED, _rows(specs, seqs, terms, parked, tx.now))
-    return seqs
-
-
 def get(tx: "Tx", seq: int) -> Job | None:
     """Return a job by its number."""
     row = tx.row(f"SELECT {COLUMNS} FROM jobs WHERE seq = :seq", {"seq": seq})
@@ -141,16 +113,6 @@ def find(tx: "Tx", job_id: str) -> Job | None:
     else:
         row = tx.row(f"SELECT {COLUMNS} FROM jobs WHERE given_id = :id", {"id": job_id})
     return None if row is None else Job.of_row(row)
-
-
-def taken_ids(tx: "Tx", given_ids: "Sequence[str]") -> list[str]:
-    """Return those of the given ids that a job has already."""
-    taken: list[str] = []
-    for start in range(0, len(given_ids), CHUNK):
-        chunk = given_ids[start : start + CHUNK]
-        names, params = listed("id", chunk)
-        taken += [str(row[0]) for row in tx.rows(f"SELECT given_id FROM jobs WHERE given_id IN ({names})", params)]
-    return taken
 
 
 def ids_around(tx: "Tx", name: str, limit: int) -> list[str]:
@@ -319,11 +281,6 @@ def page(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[Job]:
     return [Job.of_row(row) for row in rows]
 
 
-def insert_as_they_are(tx: "Tx", copies: "Sequence[Job]") -> None:
-    """Add jobs of another store with everything they hold. The caller checked them and gave them lanes."""
-    tx.insert_many("jobs", Job.FIELDS, (tuple(job.as_dict().values()) for job in copies))  # type: ignore[arg-type]
-
-
 def has_any(tx: "Tx") -> bool:
     """Whether the store holds any job."""
     return tx.row("SELECT 1 FROM jobs LIMIT 1") is not None
@@ -438,55 +395,6 @@ def _seqs(tx: "Tx", wanted: Filter, order: str, limit: int) -> list[int]:
     where, params = _where(wanted)
     rows = tx.rows(f"SELECT seq FROM jobs WHERE {where} ORDER BY {order} LIMIT :limit", {**params, "limit": limit})
     return [int(row[0] or 0) for row in rows]
-
-
-def _rows(
-    specs: "Sequence[JobSpec]",
-    seqs: "Sequence[int]",
-    terms: "Mapping[str, Terms]",
-    parked: "Mapping[int, str]",
-    now: int,
-) -> "Iterable[Row]":
-    for place, (seq, spec) in enumerate(zip(seqs, specs, strict=True)):
-        run_at = spec.run_at if spec.delay_ms is None else now + spec.delay_ms
-        queue = terms[spec.queue]
-        needs = spec.needs_text
-        keys = spec.limit_keys
-        state = "pending" if run_at is None or run_at <= now else "scheduled"
-        yield (
-            seq,
-            spec.given_id,
-            "blocked" if spec.hold or place in parked else state,
-            spec.queue,
-            queue.lanes[needs],
-            queue.priority if spec.priority is None else spec.priority,
-            queue.max_retries if spec.max_retries is None else spec.max_retries,
-            run_at,
-            now,
-            now,
-            queue.timeout_ms if spec.timeout_ms is None else spec.timeout_ms,
-            dumps(spec.backoff) if spec.backoff else None,
-            spec.cwd,
-            dumps(spec.env) if spec.env else None,
-            dumps(spec.tags) if spec.tags else None,
-            spec.command,
-            dumps(spec.argv) if spec.argv is not None else None,
-            int(spec.split_output),
-            now if spec.hold else None,
-            needs or None,
-            dumps(keys) if keys else None,
-            parked.get(place),
-            spec.deadline_ms,
-            None if spec.deadline_ms is None else max(now, run_at or 0) + spec.deadline_ms,
-            dumps(spec.policy) if spec.policy else None,
-            _launch_text(spec),
-        )
-
-
-def _launch_text(spec: "JobSpec") -> str | None:
-    if spec.launch is None and spec.input is None:
-        return None
-    return dumps({**(spec.launch or {}), **({"has_input": True} if spec.input is not None else {})})
 
 
 def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
