@@ -14,11 +14,13 @@ from queuectl.actions.unservable import unservable
 from queuectl.model.job import Job, JobSpec
 from queuectl.model.needs import needs_text
 from queuectl.model.states import State
+from queuectl.model.verdict import Outcome
 from queuectl.store import claims, limits, lines, queues, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.gates import UNITS_PATIENCE_MS
+from queuectl.store.parking import PATIENCE_MS
 from queuectl.store.takers import Taker
-from tests.store.rows import NOW, FakeClock, add_history, add_job, add_worker, claim_one, get
+from tests.store.rows import NOW, FakeClock, add_history, add_job, add_worker, claim_one, get, settle_run
 from tests.store.test_plans import assert_walks_nothing, plans_of
 
 MINUTE = 60_000
@@ -323,7 +325,7 @@ def test_a_job_parked_for_a_limit_that_is_free_names_the_ready_one_before_it(db:
     gate = gates_of(db, parked)["mutex db"]
 
     assert gate.words == f"0 of 1 taken; job {first} is ready and before it"
-    assert gate.remedy == f"queuectl why {first}"
+    assert (gate.ends, gate.remedy) == ("when its turn comes", None)
 
 
 def test_the_place_in_line_is_counted_by_priority_then_number(db: Database) -> None:
@@ -494,3 +496,21 @@ def test_what_no_worker_has_is_told_before_what_ends_by_itself(db: Database) -> 
 
     assert gate is not None
     assert (gate.name, gate.remedy) == ("labels", "queuectl worker start -d --queue default --label gpu")
+
+
+def test_a_limit_that_is_kept_for_one_that_needs_two_says_for_whom(db: Database) -> None:
+    db.read_clock = FakeClock()
+    add_worker(db, "w1")
+    submit(db, [JobSpec(command="true", mutexes=(name,)) for name in "ab"], who="me", environ={})
+    first, _ = db.write(lambda tx: claims.claim(tx, Taker(worker_id="w1"), 2)).claims
+    submit(db, [JobSpec(given_id="both", command="true", mutexes=("a", "b"))], who="me", environ={})
+    submit(db, [JobSpec(command="true", mutexes=("a",))], who="me", environ={})
+    db.read_clock = FakeClock(now=NOW + PATIENCE_MS)
+    settle_run(db, first, Outcome.exited(0))
+    taken = db.write(lambda tx: claims.claim(tx, Taker(worker_id="w1"), 2)).claims
+
+    assert taken == ()
+    gate = foremost(db.read(lambda tx: gates(tx, get(tx, 4))))
+
+    assert gate is not None
+    assert (gate.name, gate.jobs, gate.ends) == ("mutex a", ("both",), "in half a minute")

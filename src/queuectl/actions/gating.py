@@ -8,7 +8,7 @@ from queuectl.actions.scene import NAMED, Gate, Scene, jobs_text, when_enough_en
 from queuectl.model.limits import LIMIT, key_words
 from queuectl.model.states import WAITING_FOR_TIME, State
 from queuectl.model.units import local_text, rough_duration_text
-from queuectl.store import lines
+from queuectl.store import lines, parking
 from queuectl.store.limits import UNLIMITED, slots_of
 
 TYPE_CHECKING = False
@@ -174,15 +174,18 @@ def _limit(scene: Scene, key: str) -> Gate:
 
 
 def _reserved(scene: Scene, key: str, taken: str) -> Gate:
-    """Return the gate of a limit that has room, and a job that is parked for it: ready ones go before it."""
+    """Return the gate of a limit that has room, and a job that is parked for it: others go before it."""
     name, ids = key_words(key), tuple(lines.ready_with(scene.tx, key, NAMED))
+    patient = parking.kept_for_the_patient(scene.tx).get(key)
+    if patient is not None and not patient.yields_to(scene.job.seq, scene.job.priority):
+        words = f"{taken}; kept for job {patient.id}, which needs several limits at once and has waited long"
+        ids, ends = (patient.id,), "in half a minute"
+        return Gate(name=name, is_open=False, words=words, reason=f"{name}: {words}", jobs=ids, ends=ends)
     if not ids:
         words = f"{taken}; it is about to be put back in the line"
         return Gate(name=name, is_open=False, words=words, reason=f"{name}: {words}", ends="at once")
     words = f"{taken}; {jobs_text(ids)} {'is' if len(ids) == 1 else 'are'} ready and before it"
-    return Gate(
-        name=name, is_open=False, words=words, reason=f"{name}: {words}", jobs=ids, remedy=f"queuectl why {ids[0]}"
-    )
+    return Gate(name=name, is_open=False, words=words, reason=f"{name}: {words}", jobs=ids, ends="when its turn comes")
 
 
 def _at(then: int | None, now: int) -> str:

@@ -42,7 +42,7 @@ _PARKED_KEYS = """
     SELECT parked_for FROM keys
 """
 _PATIENT = """
-    SELECT seq, priority, limits, parked_for, created_at, run_at
+    SELECT seq, given_id, priority, limits, parked_for, created_at, run_at
       FROM jobs
      WHERE state = 'blocked' AND parked_for IS NOT NULL AND replace(limits, ',', '') <> limits
      ORDER BY priority DESC, seq
@@ -86,6 +86,7 @@ class Patient(Value):
     """A job that names several limits and has waited long for all of them to have room at once."""
 
     seq: int
+    id: str
     priority: int
 
     def yields_to(self, seq: int, priority: int) -> bool:
@@ -100,13 +101,13 @@ def kept_for_the_patient(tx: "Tx") -> dict[str, Patient]:
     minute, and then not for half a minute: what it waits for may take hours.
     """
     kept: dict[str, Patient] = {}
-    for seq, priority, names, parked_for, created_at, run_at in tx.rows(_PATIENT, {"most": PATIENT_AT_ONCE}):
+    for seq, given_id, priority, names, parked_for, created_at, run_at in tx.rows(_PATIENT, {"most": PATIENT_AT_ONCE}):
         waited_ms = tx.now - max(int(created_at or 0), int(run_at or 0))
         if waited_ms // PATIENCE_MS % 2 == 0:
             continue
         heads = _heads(tx, str(parked_for))
         if heads and heads[0].seq == seq:
-            patient = Patient(seq=int(seq or 0), priority=int(priority or 0))
+            patient = Patient(seq=int(seq or 0), id=str(given_id or seq), priority=int(priority or 0))
             kept |= {key: patient for key in read_list(str(names)) if key != parked_for and key not in kept}
     return kept
 
