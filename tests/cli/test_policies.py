@@ -75,16 +75,18 @@ def test_show_lists_the_policy(local: Cli) -> None:
         "--success-codes", "0,3-5", "--snooze-code", "99:5m", "--snooze-code", "98:1h", "true",
     )  # fmt: skip
 
-    shown = dict(re.findall(r"(?m)^(.+?): +(.+)$", local.ok("show", "1")))
+    text = local.ok("show", "1")
 
+    assert {len(lead) for lead in re.findall(r"(?m)^.+?: +", text)} == {14}
+    shown = dict(re.findall(r"(?m)^(.+?): +(.+)$", text))
     assert re.fullmatch(r"1h30m in all, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*", shown["Deadline"])
     assert shown["Retry on"] == "64-66, timeout"
     assert shown["No retry on"] == "SIGSEGV, out_of_memory"
-    assert shown["Success codes"] == "0, 3-5"
-    assert shown["Snooze codes"] == "99 for 5m, 98 for 1h"
+    assert shown["Success on"] == "0, 3-5"
+    assert shown["Snooze on"] == "99 for 5m, 98 for 1h"
 
 
 def test_a_plain_job_shows_no_policy(local: Cli) -> None:
     local.enqueue("true")
 
-    assert not re.search(r"(?i)deadline|retry on|codes", local.ok("show", "1"))
+    assert not re.search(r"(?i)deadline|retry on|success on|snooze on", local.ok("show", "1"))

@@ -102,10 +102,12 @@ def test_set_says_what_it_changed_and_that_a_queue_is_new(local: Cli) -> None:
         (("queue", "show", "nosuch"), 3, "no queue 'nosuch'"),
         (("queue", "delete", "nosuch"), 3, "no queue 'nosuch'"),
         (("queue", "delete", "default"), 6, "queue default holds 1 job: 1 pending"),
-        (("limit", "set", "api", "many"), 2, "slots must be a whole number"),
-        (("limit", "set", "api"), 2, "N missing"),
+        (("queue", "set", "mail", "--retires", "3"), 2, "'--retries'?\n  see: queuectl queue set --help"),
+        (("limit", "set", "api", "many"), 2, 'slots must be a whole number, not "many"\n  give 0 to 1000000'),
+        (("limit", "set", "api"), 2, "SLOTS missing"),
+        (("limit", "set", "none", "1"), 2, "limit 'none' would be no name"),
         (("limit", "show", "nosuch"), 3, "no limit 'nosuch'"),
-        (("limit", "delete", "nosuch"), 3, "no limit 'nosuch'"),
+        (("limit", "delete", "nosuch"), 3, "no limit 'nosuch'\n  list them with: queuectl limit list"),
         (("limit", "delete", "api"), 6, "limit api is named by jobs that are not over: 1"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
@@ -196,6 +198,8 @@ def test_a_mutex_is_shown_by_its_own_flag(local: Cli) -> None:
     shown = local.ok("limit", "show", "--mutex", "deploy").splitlines()
 
     assert [" ".join(line.split()) for line in shown] == ["Mutex: deploy", "Held: 0 of 1", "Waiting: 2", "Next: 1, 2"]
+    other = local.run("limit", "show", "deploy")
+    assert (other.returncode, "see it with: queuectl limit show --mutex deploy" in other.stderr) == (3, True)
 
 
 def test_a_limit_that_nobody_needs_is_deleted(local: Cli) -> None:

@@ -144,6 +144,7 @@ def test_what_a_person_must_change_first_is_said(cli: Cli) -> None:
     assert done.returncode == 4
     assert "job held waits for being released" in done.stderr
     assert "to change it: queuectl release held" in done.stderr
+    assert "see why with: queuectl why held\n" in done.stderr
     assert "to change it: queuectl queue resume mail" in done.stderr
 
 

@@ -30,5 +30,19 @@ def test_a_bad_rate_is_refused(text: str) -> None:
         read_rate(text)
 
 
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("0/m", "lets no job start"),
+        ("1.5/s", "1.5 is no whole number"),
+        ("1/99999999999d", "is more than 100 years"),
+        ("1/fortnight", "no such period 'fortnight'"),
+    ],
+)
+def test_what_is_wrong_with_a_rate_is_said(text: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        read_rate(text)
+
+
 def test_a_rate_of_one_is_one() -> None:
     assert read_rate("1/s") == Rate(count=1, period_ms=1000)

@@ -74,6 +74,49 @@ def cause(job: "Job", runs: "Sequence[Attempt]") -> str | None:
     return what
 
 
+def mending_edit(job: "Job", runs: "Sequence[Attempt]") -> str | None:
+    """Return what to change of a dead job as `edit` takes it, where its end tells; None: it may be the command."""
+    error = job.error or ""
+    if "its deadline" in error:
+        return "--deadline DURATION"
+    ended = [run for run in runs if run.finished_at is not None]
+    if not ended:
+        return None
+    launch = job.launch_map
+    if ended[-1].outcome is OutcomeKind.NOT_STARTED:
+        return _starting_edit(error, launch.get("shell"))
+    if ended[-1].outcome is OutcomeKind.TIMED_OUT:
+        return "--timeout DURATION"
+    if ended[-1].outcome is OutcomeKind.OUT_OF_MEMORY and "memory_bytes" in launch:
+        return "--memory SIZE"
+    return next((edit for said, edit in _END_EDITS.items() if said in error), None)
+
+
+def _starting_edit(error: str, shell: object) -> str | None:
+    if shell is not None and error.startswith(f"cannot run {shell!r}"):
+        return "--shell PROGRAM"
+    return next((edit for said, edit in _START_EDITS.items() if said in error), None)
+
+
+# What an error holds, and the change that would help; the texts are those of system/ and model/verdict.py.
+_START_EDITS = {
+    "standard input": "--stdin FILE",
+    "cannot enter": "--cwd DIR",
+    "with so little memory": "--memory SIZE",
+    "cannot set memory": "--memory SIZE",
+    "cannot set nofile": "--nofile N",
+    "cannot set cpu_seconds": "--cpu-seconds N",
+    "cannot set file_size": "--file-size SIZE",
+    "cannot set nice": "--nice N",
+    "secret ": "--secret NAME",
+}
+_END_EDITS = {
+    "SIGXCPU": "--cpu-seconds N",
+    "SIGXFSZ": "--file-size SIZE",
+    "(success codes:": "--success-codes 0",
+}
+
+
 def _ended_by(job: "Job", run: "Attempt") -> str | None:
     """Say what ended a job that has run: how its last run ended and what follows, or what came after that."""
     error, of_run = job.error or run.error, run.error or ""

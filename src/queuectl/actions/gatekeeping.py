@@ -139,7 +139,7 @@ def unknown_queue(tx: "Tx", name: str) -> NotFound:
 def unknown_limit(tx: "Tx", name: str) -> NotFound:
     """Return the error for a limit that is not there; names the nearest that is."""
     meant = did_you_mean(name, [limit.name for limit in limits.all_limits(tx)])
-    return NotFound(f"no limit {name!r}{meant}", hint=f"make it with: queuectl limit set {name} 4")
+    return NotFound(f"no limit {name!r}{meant}", hint="list them with: queuectl limit list")
 
 
 def setting_text(name: str, value: object) -> str:

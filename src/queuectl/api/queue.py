@@ -13,7 +13,7 @@ from queuectl.api.job import Job
 from queuectl.api.session import Session, ended_of
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
-from queuectl.model.checks import check_name
+from queuectl.model.checks import check_name, check_own_name
 from queuectl.model.states import State
 from queuectl.runtime.errand import Errand
 from queuectl.runtime.wait import wait_for_all, wait_for_any
@@ -188,7 +188,7 @@ class Queue:
 
     def set_limit(self, name: str, slots: int) -> None:
         """Make a limit, or give it another number; it is in force at once, and with 0 no job that names it starts."""
-        gatekeeping.set_limit(self._database, check_name("limit", name), slots, who=self._who)
+        gatekeeping.set_limit(self._database, check_own_name("limit", name), slots, who=self._who)
 
     def delete_limit(self, name: str) -> None:
         """Remove a limit; raises `Refused` while a job that is not over names it."""

@@ -7,7 +7,8 @@ from queuectl.actions import gatekeeping
 from queuectl.cli.parser import add_verbs
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import facts, print_json, short, table, when
-from queuectl.model.checks import check_name
+from queuectl.errors import NotFound
+from queuectl.model.checks import check_name, check_own_name
 from queuectl.model.limits import LIMIT, MUTEX
 from queuectl.model.shapes import time_shape
 from queuectl.model.units import counted
@@ -63,7 +64,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     )
     for name in ("show", "set", "delete"):
         verbs[name].add_argument("name", metavar="NAME", help="the limit")
-    verbs["set"].add_argument("slots", metavar="N", help="how many jobs that name it may run at once; 0 = none")
+    verbs["set"].add_argument("slots", metavar="SLOTS", help="how many jobs that name it may run at once; 0 = none")
     verbs["show"].add_argument("--mutex", action="store_true", help="the mutex of this name, not the limit")
 
 
@@ -86,6 +87,8 @@ def run_show(args: "Args") -> int:
 
     def look(tx: "Tx") -> "tuple[LimitView, int]":
         view = overview.limit(tx, prefix + name)
+        if view is None and any((one.kind, one.name) == ("mutex", name) for one in overview.all_limits(tx)):
+            raise NotFound(f"no limit {name!r}, but a mutex", hint=f"see it with: queuectl limit show --mutex {name}")
         if view is None:
             raise gatekeeping.unknown_limit(tx, name)
         return view, tx.now
@@ -100,7 +103,7 @@ def run_show(args: "Args") -> int:
 
 def run_set(args: "Args") -> int:
     """Make or change a limit."""
-    name = check_name("limit", args.name)
+    name = check_own_name("limit", args.name)
     done = gatekeeping.set_limit(open_store(args), name, args.slots, who=who())
     if args.json:
         print_json({"limit": name, "slots": done.slots, "before": done.before, "released": done.released})

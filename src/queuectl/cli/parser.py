@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
     """argparse, but an error is ours: one line that says what to do, exit code 2."""
 
     takes_words = False
-    verbs: "Sequence[str]" = ()
+    verbs: "Mapping[str, Parser]" = {}  # noqa: RUF012 - never written to
 
     def error(self, message: str) -> "NoReturn":
         """Raise instead of printing the usage and leaving; a name that does not exist gets the nearest that does."""
@@ -94,8 +94,14 @@ def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Map
     if "ids" in args and not any(word.startswith("-") for word in rest):
         args.ids += rest  # argparse takes ids up to the first option only: cancel 1 --yes 2
     elif rest:
-        parser.refuse(next((word for word in rest if word.startswith("-")), rest[0]))
+        _reading(parser, head, args).refuse(next((word for word in rest if word.startswith("-")), rest[0]))
     return args
+
+
+def _reading(parser: Parser, head: "Sequence[str]", args: Args) -> Parser:
+    """Return the parser of the verb that was typed, if one was: what it does not know, its group was left with."""
+    typed = (made for verb, made in parser.verbs.items() if verb in head and made.get_default("run") is args.run)
+    return next(typed, parser)
 
 
 def make_parser(name: str, module: "ModuleType", defaults: "Mapping[str, object]") -> Parser:
@@ -141,7 +147,7 @@ def add_verbs(
         add_common(made[verb], _COMMON_STANDS)
         made[verb].set_defaults(run=run)
     parser.set_defaults(run=verbs[default][2])
-    parser.verbs = list(verbs)
+    parser.verbs = made
     return made
 
 

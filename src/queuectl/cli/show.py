@@ -6,7 +6,7 @@ is what it printed, so far if it is under way on this host; STDERR has a column 
 
 import json
 
-from queuectl.actions.explain import cause, why_waiting
+from queuectl.actions.explain import cause, mending_edit, why_waiting
 from queuectl.actions.selection import Selection, numbers
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import connect, target_of
@@ -152,7 +152,7 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     yield from _given("Waits for", known.wait and known.wait.reason)
     yield from _given("To change it", known.wait and known.wait.remedy)
     yield from _given("Cause", why)
-    yield from _given("To mend it", _remedy_of(job))
+    yield from _given("To mend it", _remedy_of(known))
     yield "Command", safe(job.line)
     yield "Queue", f"{job.queue}, priority {job.priority}"
     yield "Attempts", f"{job.attempts}/{job.max_retries}"
@@ -203,14 +203,17 @@ def _policy_facts(job: "Job", now: int) -> "Iterator[tuple[str, str]]":
     yield from _given("Retry on", ends_text(policy.retry_on or ()))
     yield from _given("No retry on", ends_text(policy.no_retry_on))
     if policy.success_codes != (0,):
-        yield "Success codes", ends_text([str(code) for code in policy.success_codes])
+        yield "Success on", ends_text([str(code) for code in policy.success_codes])
     snoozes = (f"{code} for {duration_text(delay_ms)}" for code, delay_ms in policy.snooze_codes.items())
-    yield from _given("Snooze codes", ", ".join(snoozes))
+    yield from _given("Snooze on", ", ".join(snoozes))
 
 
-def _remedy_of(job: "Job") -> str | None:
+def _remedy_of(known: Known) -> str | None:
+    job = known.job
     if job.state is not State.DEAD:
         return None
+    if edit := mending_edit(job, known.runs):
+        return f"queuectl retry {job.id} (first: queuectl edit {job.id} {edit})"
     mended = "--command '...'" if job.argv is None else "-- program argument ..."
     return f"queuectl retry {job.id} (first, if the command is wrong: queuectl edit {job.id} {mended})"
 

@@ -107,7 +107,7 @@ def _judge(waited: "Waited") -> int:
         states = ", ".join(f"{job.id} is {job.state}" for job in waited.remaining[:DIGEST_LINES])
         raise WaitTimedOut(
             f"{counted(len(waited.remaining), 'job')} not over in time: {states}",
-            hint=f"see why with: queuectl show {waited.remaining[0].id}",
+            hint=f"see why with: queuectl why {waited.remaining[0].id}",
         )
     return 0
 

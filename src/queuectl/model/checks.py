@@ -93,7 +93,7 @@ def as_whole(name: str, value: object, low: int, high: int) -> int:
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,30}", value.strip(), re.ASCII):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise wrong_kind(name, value, "a whole number")
+        raise wrong_kind(name, value, "a whole number", hint=f"give {low} to {high}")
     if not low <= value <= high:
         raise BadInput(f"{name} {value} is out of range", hint=f"give {low} to {high}")
     return value
@@ -181,9 +181,9 @@ def check_variable(name: str, value: object) -> str:
     return text
 
 
-def wrong_kind(name: str, value: object, wanted: str) -> BadInput:
+def wrong_kind(name: str, value: object, wanted: str, *, hint: str = "") -> BadInput:
     """Return the error for a value that is not of the kind wanted."""
-    return BadInput(f"{name} must be {wanted}, not {shown_value(value)}")
+    return BadInput(f"{name} must be {wanted}, not {shown_value(value)}", hint=hint)
 
 
 def shown_value(value: object) -> str:

@@ -31,19 +31,31 @@ class Rate(Value):
 
 def read_rate(text: str) -> Rate:
     """Read a rate such as `10/m`."""
-    match = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\S+)\s*", text, re.ASCII)
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*/\s*(\S+)\s*", text, re.ASCII)
     if match is None:
         raise BadInput(f"bad rate {text!r}", hint=f"write {RATE_HELP}")
-    count, word = int(match[1]), match[2].lower().removeprefix("per")
-    try:
-        period_ms = _PERIODS.get(word) or (_PERIODS.get(word[:1]) if word in _LONG else None) or duration_ms(word)
-    except BadInput:
-        raise BadInput(f"bad rate {text!r}: no such period {match[2]!r}", hint=f"write {RATE_HELP}") from None
-    if not 1 <= count <= MAX_COUNT or period_ms < 1:
+    period_ms = _period_ms(text, match[2])
+    if "." in match[1]:
+        raise BadInput(f"bad rate {text!r}: {match[1]} is no whole number", hint="write e.g. 3/2s for 1.5 a second")
+    count = int(match[1])
+    if not count:
+        raise BadInput(f"rate {text!r} lets no job start", hint="stop a queue with: queuectl queue pause NAME")
+    if count > MAX_COUNT or period_ms < 1:
         raise BadInput(f"bad rate {text!r}", hint=f"write {RATE_HELP}")
     if count > period_ms:
         raise BadInput(f"rate {text!r} is more than 1000 a second", hint="leave the rate out, or limit --concurrency")
     return Rate(count=count, period_ms=period_ms)
+
+
+def _period_ms(text: str, period: str) -> int:
+    word = period.lower().removeprefix("per")
+    if word in _PERIODS or word in _LONG:
+        return _PERIODS[word[0]]
+    try:
+        return duration_ms(word)
+    except BadInput as error:
+        why = error.message if "more than" in error.message else f"no such period {period!r}"
+        raise BadInput(f"bad rate {text!r}: {why}", hint=f"write {RATE_HELP}") from None
 
 
 _LONG = frozenset({"sec", "second", "min", "minute", "hour", "day"})
