@@ -28,8 +28,9 @@ BATCH = (
     ("quick: a shell line, and a program with its arguments, run without a shell",
      ["--id", "hello", "echo hello from job $QUEUECTL_JOB_ID"],
      ["--id", "urgent", "--priority", "10", "--", "echo", "a higher priority runs first"]),
-    ("slow",
-     ["--id", "slow", "sleep 6; echo slow but sure"]),
+    ("slow, and one that must not run beside it: both name the mutex `disk`",
+     ["--id", "slow", "--mutex", "disk", "sleep 6; echo slow but sure"],
+     ["--id", "after", "--mutex", "disk", "echo my turn"]),
     ("failing: one works at its third attempt, one never does",
      ['{"id": "flaky", "command": "echo attempt $QUEUECTL_ATTEMPT; test $QUEUECTL_ATTEMPT -ge 3", "backoff_base": 1}'],
      ["--id", "broken", "--max-retries", "2", "--backoff-base", "1.5", "echo disk is on fire >&2; exit 3"]),
@@ -78,6 +79,9 @@ def show(environ: dict[str, str]) -> None:
     say("Two workers in the background.")
     with uninterrupted():
         queuectl(environ, "worker", "start", "-n", "2", "-d")
+    print("\n# why does one of them wait? every gate it must pass, open or shut")
+    queuectl(environ, "why", "after")
+    print()
     watch(environ)
 
     say("The flaky job needed three runs; each is on record.")
@@ -158,7 +162,7 @@ def progress(counts: dict[str, int]) -> str:
     total = sum(counts.values())
     ended = total - unfinished(counts)
     bar = "#" * round(BAR_WIDTH * ended / max(total, 1))
-    names = ("completed", "dead", "processing", "failed", "pending")
+    names = ("completed", "dead", "processing", "failed", "blocked", "pending")
     return f"[{bar:.<{BAR_WIDTH}}] {ended}/{total}: " + ", ".join(f"{counts[name]} {name}" for name in names)
 
 

@@ -260,8 +260,9 @@ def test_the_demo_ends_with_status_and_the_dead_and_leaves_nothing(tmp_path: Pat
     output, _ = demo.communicate(timeout=60)
 
     assert demo.returncode == 0, output
+    assert "$ queuectl why after\nJob after is blocked: it waits for mutex disk" in output
     assert re.search(r"\$ queuectl status\n(.|\n)*\$ queuectl dlq list\nbroken\n(.|\n)*stuck\n", output), output
-    assert "26/26: 24 completed, 2 dead, 0 processing, 0 failed, 0 pending" in output
+    assert "27/27: 25 completed, 2 dead, 0 processing, 0 failed, 0 blocked, 0 pending" in output
     assert list(tmp_path.iterdir()) == []
 
 
