@@ -43,11 +43,27 @@ def verdict_on(path: Path) -> tuple[int, str, str]:
 
 
 def test_the_unit_is_written_enabled_and_started(cli: Cli, systemd: Recorder) -> None:
-    done = cli.run("worker", "install", "-n", "3", "-j", "2", "--queue", "mail", "--queue", "web")
+    done = cli.run(
+        "worker",
+        "install",
+        "-n",
+        "3",
+        "-j",
+        "2",
+        "--queue",
+        "mail:2",
+        "--queue",
+        "web",
+        "--label",
+        "gpu",
+        "--resource",
+        "gpu=2",
+    )
 
     assert done.returncode == 0, done.stderr
     unit = settings_of(systemd.unit(NAME).read_text())
-    assert unit["ExecStart"] == [f"{IN_UNIT} worker start -n 3 -j 2 --queue mail --queue web"]
+    served = "--queue mail:2 --queue web:1 --label gpu --resource gpu=2"
+    assert unit["ExecStart"] == [f"{IN_UNIT} worker start -n 3 -j 2 {served}"]
     assert f"QUEUECTL_HOME={cli.target.home.root}" in unit["Environment"]
     assert (f"QUEUECTL_DATABASE_URL={cli.target.url}" in unit["Environment"]) is (cli.target.sqlite_path is None)
     assert systemd.calls() == [RELOAD, ENABLE]

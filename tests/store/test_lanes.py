@@ -197,3 +197,13 @@ def test_one_that_needs_two_limits_is_not_outrun_for_ever(db: Database) -> None:
 
     assert started[:2].count(3) == 1
     assert sorted(started) == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_a_clock_that_is_set_back_does_not_shut_a_queue_with_a_rate(db: Database) -> None:
+    add(db, SPEC, SPEC)
+    db.write(lambda tx: queues.change(tx, "default", {"rate_count": 10, "rate_period_ms": 60_000}))
+    take(db, Taker(worker_id="w1"))
+
+    db.read_clock = FakeClock(now=NOW - 3_600_000)
+
+    assert take(db, Taker(worker_id="w1")) == [2]

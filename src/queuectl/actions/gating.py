@@ -136,10 +136,10 @@ def _concurrency(scene: Scene) -> Gate:
 
 
 def _rate(scene: Scene) -> Gate:
-    queue, rate, next_at = scene.lane.queue, scene.lane.rate, scene.lane.next_start_at
+    queue, rate, next_at = scene.lane.queue, scene.lane.rate, scene.lane.opens_at(scene.now)
     if rate is None:
         return Gate(name=RATE, is_open=True, words=f"{queue} lets jobs start at any time")
-    if next_at is None or next_at <= scene.now:
+    if next_at is None:
         return Gate(name=RATE, is_open=True, words=f"{queue} lets {rate.text} start, and the next one now")
     when = _at(next_at, scene.now)
     return Gate(

@@ -27,11 +27,15 @@ UNINSTALL_EXAMPLES = "  queuectl worker uninstall\n  queuectl worker uninstall -
 
 
 def add_install_arguments(verbs: "Mapping[str, Parser]") -> None:
-    """Declare the arguments of both verbs; -n, -j and --queue are those of `worker start`."""
+    """Declare the arguments of both verbs; what the workers serve is said as to `worker start`."""
     made = verbs["install"]
     made.add_argument("-n", "--count", metavar="N", default=STANDS, help="worker processes (default: 1)")
     made.add_argument("-j", "--concurrency", metavar="M", default=STANDS, help="commands each runs at once")
-    made.add_argument("--queue", action="append", metavar="Q", default=STANDS, help="only this queue; may be repeated")
+    made.add_argument(
+        "--queue", action="append", metavar="Q[:WEIGHT]", default=STANDS, help="only this queue; may be repeated"
+    )
+    made.add_argument("--label", action="append", metavar="LABEL", default=STANDS, help="what jobs may need")
+    made.add_argument("--resource", action="append", metavar="NAME=N", default=STANDS, help="so much for jobs to use")
     made.add_argument(
         "--env-file", metavar="FILE", help="variables for the workers, such as QUEUECTL_DATABASE_URL; mode 0600"
     )

@@ -206,8 +206,9 @@ class Admission:
             return room
         if lane.queue in self._starts:
             return 0
-        if lane.next_start_at is not None and lane.next_start_at > self._tx.now:
-            self.opens_at = min(lane.next_start_at, self.opens_at or lane.next_start_at)
+        opens_at = lane.opens_at(self._tx.now)
+        if opens_at is not None:
+            self.opens_at = min(opens_at, self.opens_at or opens_at)
             return 0
         return min(room, 1)
 

@@ -43,6 +43,13 @@ class Lane(Value):
             return None
         return Rate(count=self.rate_count, period_ms=self.rate_period_ms)
 
+    def opens_at(self, now: int) -> int | None:
+        """Return when the rate of its queue lets the next job start; None means now."""
+        if self.rate is None or self.next_start_at is None:
+            return None
+        # Further off than one step it can only be because the clock was set back.
+        return self.next_start_at if 0 < self.next_start_at - now <= self.rate.interval_ms else None
+
     @property
     def is_special(self) -> bool:
         """Whether more than being served decides about it."""
