@@ -10,7 +10,7 @@ from queuectl.actions.gating import foremost, gates
 from queuectl.actions.scene import Gate
 from queuectl.actions.standing import Place, Standing, standing
 from queuectl.actions.submit import submit
-from queuectl.actions.unservable import unservable
+from queuectl.actions.unservable import left_waiting, unservable
 from queuectl.model.job import Job, JobSpec
 from queuectl.model.needs import needs_text
 from queuectl.model.states import State
@@ -456,6 +456,26 @@ def test_units_count_only_on_a_worker_that_has_the_labels_where_there_is_one(db:
     assert found["resources"].words == "no running worker has mem=4KiB; worker labell lacks mem=4KiB"
 
 
+def test_a_worker_that_leaves_names_what_waits_in_its_queues(db: Database) -> None:
+    add_job(db, State.SCHEDULED, run_at=NOW + MINUTE)
+    add_job(db, State.BLOCKED, held_at=NOW)
+    add_job(db, queue="other")
+    assert db.read(lambda tx: left_waiting(tx, ["default"])) is None
+    add_job(db, given_id="needy", needs=GPU)
+    add_job(db, State.BLOCKED, given_id="parked", limits=DB, parked_for="mutex:db")
+
+    two, all_queues = db.read(lambda tx: (left_waiting(tx, ["default"]), left_waiting(tx, None)))
+    for _ in range(5):
+        add_job(db)
+    many = db.read(lambda tx: left_waiting(tx, ["default"]))
+
+    assert two == "2 jobs still wait that no worker here could take now; see: queuectl why needy parked"
+    assert all_queues is not None
+    assert all_queues.startswith("3 jobs still wait ")
+    assert many is not None
+    assert many.startswith("more than 5 jobs still wait ")
+
+
 def test_why_reads_no_history(db: Database) -> None:
     add_history(db)
     add_worker(db, labels='["gpu"]', resources='{"mem": 1}')
@@ -470,6 +490,7 @@ def test_why_reads_no_history(db: Database) -> None:
         lines.ready_with(tx, "mutex:db", 5)
         lines.limits_named(tx)
         lines.ready_counts(tx, [waiting.lane_id, 1])
+        lines.left(tx, [waiting.lane_id, 1], 5)
 
     for plan in plans_of(db, look):
         assert_walks_nothing(plan)

@@ -172,6 +172,7 @@ def test_until_idle_does_not_wait_for_what_it_cannot_run_now(cli: Cli) -> None:
 
     states = [cli.job(job_id)["state"] for job_id in (later, paused, failing, elsewhere)]
     assert (done.returncode, states) == (0, ["scheduled", "pending", "dead", "pending"])
+    assert f"a job still waits that no worker here could take now; see: queuectl why {paused}\n" in done.stderr
 
 
 def test_until_idle_waits_for_what_another_worker_runs(cli: Cli, tmp_path: Path) -> None:

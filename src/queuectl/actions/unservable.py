@@ -4,7 +4,7 @@ from queuectl.model.duty import Duty
 from queuectl.model.needs import Needs
 from queuectl.model.value import Value
 from queuectl.store.lanes import all_lanes
-from queuectl.store.lines import ready_counts
+from queuectl.store.lines import left, ready_counts
 from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from queuectl.model.needs import Supply
     from queuectl.store.database import Tx
     from queuectl.store.workers import Worker
+
+NAMED = 5
 
 
 class Unservable(Value):
@@ -67,6 +69,18 @@ def least_missing(supplies: "Iterable[Supply]", needs: Needs) -> str:
     """Name what the one that lacks least lacks for a job; all that it needs where nobody is asked."""
     lacks = sorted((supply.missing(needs) for supply in supplies), key=len)
     return ", ".join(lacks[0]) if lacks else needs.words
+
+
+def left_waiting(tx: "Tx", queues: "Sequence[str] | None") -> str | None:
+    """Name the jobs that a worker of some queues leaves waiting when it finds nothing more to do; None: none."""
+    lanes = [lane.id for lane in all_lanes(tx) if queues is None or lane.queue in queues]
+    ids = left(tx, lanes, NAMED + 1)
+    if not ids:
+        return None
+    waiting = "a job still waits" if len(ids) == 1 else f"{len(ids)} jobs still wait"
+    if len(ids) > NAMED:
+        waiting = f"more than {NAMED} jobs still wait"
+    return f"{waiting} that no worker here could take now; see: queuectl why {' '.join(ids[:NAMED])}"
 
 
 def start_command(queue: str, needs: Needs) -> str:

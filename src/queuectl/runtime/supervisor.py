@@ -7,6 +7,7 @@ import time
 
 from queuectl.actions.connect import Target, connect, locate, use_for_work, working_settings
 from queuectl.actions.rescue import Rescuer
+from queuectl.actions.unservable import left_waiting
 from queuectl.actions.upkeep import Upkeep
 from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.duty import Duty
@@ -120,11 +121,18 @@ class Supervisor:
             self._upkeep(time.monotonic())
             if self._plan.until_idle:
                 self._chores.finish()
+                self._say_what_waits()
             self._identity.end()
             self._rescuer.finish()
         except StoreError as error:
             self._log.warning("store", f"{error.message}; another supervisor will close this one's row")
         self._database.close()
+
+    def _say_what_waits(self) -> None:
+        """Name what is left waiting: whoever asked to run everything should know that it did not happen."""
+        waiting = self._database.read(lambda tx: left_waiting(tx, self._plan.duty.queues))
+        if waiting is not None and not self._stop:
+            self._log.info("waiting", waiting)
 
     def _register(self) -> tuple[Identity, Heartbeat]:
         settings = self._database.read(lambda tx: working_settings(tx, os.environ))

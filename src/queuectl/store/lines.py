@@ -99,6 +99,21 @@ def ready_counts(tx: "Tx", lanes: "Sequence[int]") -> dict[int, int]:
     return {int(lane or 0): int(count or 0) for lane, count in rows}
 
 
+def left(tx: "Tx", lanes: "Sequence[int]", most: int) -> list[str]:
+    """Return what people call jobs of some lanes that are ready or wait for a limit, up to `most`."""
+    if not lanes:
+        return []
+    names, params = listed("lane", lanes)
+    found: list[str] = []
+    for where, order in (
+        ("state = 'pending'", "lane_id, priority DESC, seq"),
+        ("state = 'blocked' AND parked_for IS NOT NULL", "parked_for, priority DESC, seq"),
+    ):
+        sql = f"SELECT given_id, seq FROM jobs WHERE {where} AND lane_id IN ({names}) ORDER BY {order} LIMIT :most"
+        found += [str(given_id or seq) for given_id, seq in tx.rows(sql, {**params, "most": most - len(found)})]
+    return found
+
+
 def limits_named(tx: "Tx") -> list[str]:
     """Return the keys of all limits that jobs which are ready or run name, in order."""
     import json
