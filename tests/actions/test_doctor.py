@@ -720,6 +720,18 @@ def test_jobs_that_need_what_no_worker_has_are_told(db: Database, target: Target
     assert finding.mend == "queuectl worker start -d --queue default --label gpu"
 
 
+def test_jobs_that_wait_for_a_limit_of_0_are_told(db: Database, target: Target) -> None:
+    db.write(lambda tx: limits.put(tx, "api", 0))
+    db.write(lambda tx: limits.put(tx, "unused", 0))
+    assert is_ok(target, "closed-limits")
+    submit(db, [JobSpec(command="true", limits=("api",))] * 2, who="me", environ={})
+
+    finding = only(target, "closed-limits")
+
+    assert finding.what == "limit api is 0 while 2 jobs wait for it"
+    assert finding.mend == "queuectl limit set api 1"
+
+
 def test_with_no_worker_the_one_that_would_run_what_waits_is_advised(db: Database, target: Target) -> None:
     submit(db, [JobSpec(command="true", needs=("gpu",))], who="me", environ={})
 

@@ -507,6 +507,18 @@ def test_a_claim_after_the_gates_open_takes_the_job(db: Database) -> None:
     assert claim_one(db).job.seq == job.seq
 
 
+def test_a_deadline_that_has_passed_is_told_before_a_worker_that_would_only_bury_it(db: Database) -> None:
+    job = shut_deadline(db)
+
+    wait = db.read(lambda tx: why_waiting(tx, get(tx, job.seq)))
+
+    assert wait is not None
+    assert (wait.reason, wait.remedy) == (
+        "being buried: its deadline has passed",
+        f"queuectl edit {job.id} --deadline none",
+    )
+
+
 def test_what_no_worker_has_is_told_before_what_ends_by_itself(db: Database) -> None:
     set_queue(db, rate_count=1, rate_period_ms=MINUTE, next_start_at=NOW + MINUTE)
     db.read_clock = FakeClock()

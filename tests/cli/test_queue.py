@@ -91,6 +91,9 @@ def test_set_says_what_it_changed_and_that_a_queue_is_new(local: Cli) -> None:
     assert first.stdout == "mail: concurrency none -> 4, timeout none -> 1m30s\n"
     assert first.stderr == "queue mail is new: nothing was ever put into it\n"
     assert (again.stdout, again.stderr) == ("mail: is so already\n", "")
+    assert local.ok("queue", "set", "mail", "--timeout", "0") == "mail: timeout 1m30s -> 0 (never stopped)\n"
+    local.enqueue("--queue", "mail", "true")
+    assert "\nTimeout:      none\n" in local.ok("show", "1")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,8 @@ def test_a_queue_is_shown_with_all_that_is_known_of_it(local: Cli) -> None:
     assert {name: value.strip() for name, value in shown.items() if name not in ("Created", "Oldest ready")} == {
         "Queue": "mail", "State": "open", "Running": "0 of 4", "Rate": "10/m, one start every 6s",
         "Next start": shown["Next start"].strip(), "Timeout": "1m30s", "Retries": "as setting max_retries says",
-        "Priority": "2", "Jobs": "2 pending", "Workers": "none serves it; start one: queuectl worker start",
+        "Priority": "2", "Jobs": "2 pending",
+        "Workers": "none serves it; start one: queuectl worker start -d --queue mail",
         "Needs": "gpu: 1 ready, 0 workers can run them",
     }  # fmt: skip
     assert shown["Next start"].strip().startswith(("2099-", "2100-"))

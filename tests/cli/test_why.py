@@ -164,12 +164,15 @@ def test_workers_without_labels_and_resources_have_no_columns_for_them(local: Cl
 
 
 def test_on_a_terminal_enqueue_warns_of_what_no_worker_has(local: Cli, near: Database) -> None:
+    alone = on_terminal(local, "enqueue", "--needs", "gpu", "--use", "mem=64G", "true", columns=200)
     add_worker(near)
 
     seen = on_terminal(local, "enqueue", "--needs", "gpu", "--use", "mem=64G", "true", columns=200)
     plain = on_terminal(local, "enqueue", "true", columns=200)
 
-    assert f"warning: no running worker has gpu, mem=64GiB; start one with: {START}" in seen.screen
+    for each in (alone, seen):
+        assert f"warning: no running worker has gpu, mem=64GiB; start one with: {START}" in each.screen
+        assert each.screen.count("warning") == 1
     assert "warning" not in plain.screen
 
 

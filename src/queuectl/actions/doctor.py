@@ -60,6 +60,7 @@ CHECKS = tuple(
         ("unservable", TABLES, waiting.unservable),
         ("narrow-queues", TABLES, waiting.narrow),
         ("missing-limits", TABLES, waiting.missing_limits),
+        ("closed-limits", TABLES, waiting.closed_limits),
         ("leftovers", ALWAYS, home.leftovers),
         ("settings", ALWAYS, settings.settings),
         ("shell", ALWAYS, settings.shell),

@@ -146,7 +146,9 @@ def setting_text(name: str, value: object) -> str:
     """Write what is set for a queue as people do: `none`, `5m`, `10/m`."""
     if value is None:
         return "none"
-    return duration_text(round(value * 1000)) if name == "timeout" and isinstance(value, float) else str(value)
+    if name == "timeout" and isinstance(value, float):
+        return duration_text(round(value * 1000)) if value else "0 (never stopped)"
+    return str(value)
 
 
 def _changes(before: "Queue", after: "Queue") -> "dict[str, tuple[int | float | str | None, int | float | str | None]]":

@@ -34,11 +34,13 @@ def gates(tx: "Tx", job: "Job") -> list[Gate]:
 def foremost(gates: "Iterable[Gate]") -> Gate | None:
     """Return the gate a person should know of first: one that does not open by itself; None means all are open.
 
-    A time that is to come is told before all others: what else is shut may be open by then.
+    A time that is to come is told before all others: what else is shut may be open by then. So is a deadline that has
+    passed: whatever else opens, the job is buried.
     """
     shut = [gate for gate in gates if not gate.is_open]
-    if shut and shut[0].name == TIME:
-        return shut[0]
+    for gate in shut:
+        if gate.name in (TIME, DEADLINE):
+            return gate
     return next((gate for gate in shut if gate.ends is None), shut[0] if shut else None)
 
 

@@ -335,9 +335,9 @@ def _tell(database: "Database", specs: list[JobSpec]) -> None:
         note(f"{counted(len(specs), 'job')} added")
     for name in paused:
         note(f"warning: queue {name} is paused; resume it with: queuectl queue resume {name}")
-    if not found:
+    if not found and not all(spec.needs or spec.use for spec in specs):
         note("warning: no worker is running; start one with: queuectl worker start -d")
-    elif any(spec.needs or spec.use for spec in specs):
+    if any(spec.needs or spec.use for spec in specs):
         _warn_of_needs(specs, found)
 
 
@@ -348,7 +348,9 @@ def _warn_of_needs(specs: list[JobSpec], found: "list[Worker]") -> None:
     from queuectl.model.needs import read_needs
 
     for queue, text in dict.fromkeys((spec.queue, spec.needs_text) for spec in specs):
+        if not text:
+            continue
         needs = read_needs(text)
         able = [one.supply.could_take(needs) for one in found if one.queue_list is None or queue in one.queue_list]
-        if able and not any(able):
+        if not any(able) and (able or not found):
             note(f"warning: no running worker has {needs.words}; start one with: {start_command(queue, needs)}")

@@ -235,7 +235,7 @@ def _facts(view: "QueueView", serve: "Sequence[Worker]", now: int) -> "Iterator[
     yield "Jobs", ", ".join(f"{number} {state}" for state, number in sorted(view.counts.items())) or "none"
     if view.oldest is not None:
         yield "Oldest ready", f"{view.oldest.id}, ready {age(_ready_since(view), now)}"
-    yield "Workers", _workers_text(serve)
+    yield "Workers", _workers_text(queue.name, serve)
     for lane in view.lanes:
         if lane.needs.words:
             yield (
@@ -262,9 +262,9 @@ def _ready_since(view: "QueueView") -> int:
     return max(view.oldest.created_at, view.oldest.run_at or 0)
 
 
-def _workers_text(serve: "Sequence[Worker]") -> str:
+def _workers_text(queue: str, serve: "Sequence[Worker]") -> str:
     if not serve:
-        return "none serves it; start one: queuectl worker start"
+        return f"none serves it; start one: queuectl worker start -d --queue {queue}"
     more = f" and {len(serve) - WORKERS_NAMED} more" if len(serve) > WORKERS_NAMED else ""
     return f"{len(serve)}: {', '.join(worker.id[:SHORT_ID] for worker in serve[:WORKERS_NAMED])}{more}"
 

@@ -164,7 +164,8 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
         yield "Runs at", when(job.run_at, now)
     yield from _given("Started", job.started_at and when(job.started_at, now))
     yield from _given("Finished", job.finished_at and when(job.finished_at, now))
-    yield from _given("Timeout", None if job.timeout_ms is None else rough_duration_text(job.timeout_ms))
+    if job.timeout_ms is not None:
+        yield "Timeout", duration_text(job.timeout_ms) if job.timeout_ms else "none"
     yield from _given(
         "Backoff", None if job.backoff is None else json.dumps(job_shape(job)["backoff"]).strip("{}").replace('"', "")
     )

@@ -5,7 +5,7 @@ from queuectl.model.finding import ok, warning
 from queuectl.model.limits import LIMIT
 from queuectl.model.states import State
 from queuectl.model.units import DAY_MS, counted, rough_duration_text
-from queuectl.store import limits, lines
+from queuectl.store import limits, lines, overview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,3 +67,13 @@ def missing_limits(case: "Case") -> "Iterator[Finding]":
         )
     if not missing:
         yield ok("every limit that jobs name is there")
+
+
+def closed_limits(case: "Case") -> "Iterator[Finding]":
+    """Whether jobs wait for a limit of 0, which lets none start."""
+    closed = [view for view in case.store.read(overview.all_limits) if view.slots == 0 and view.waiting]
+    for view in closed:
+        waiting = "a job waits" if view.waiting == 1 else f"{view.waiting} jobs wait"
+        yield warning(f"limit {view.name} is 0 while {waiting} for it", f"queuectl limit set {view.name} 1")
+    if not closed:
+        yield ok("no job waits for a limit of 0")
