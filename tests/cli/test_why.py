@@ -114,6 +114,18 @@ def test_a_job_that_no_worker_could_ever_take_is_told_by_show_and_status(cli: Cl
     ]
 
 
+def test_status_tells_of_a_queue_that_no_worker_serves(local: Cli, near: Database) -> None:
+    add_worker(near, queues='["default"]')
+    add_job(near, queue="mail")
+    add_job(near)
+
+    said = local.ok("status")
+
+    assert said.endswith(
+        "\nno running worker serves queue mail, where 1 job waits; start one: queuectl worker start -d --queue mail\n"
+    )
+
+
 def test_show_says_what_a_job_asks_for_and_has_and_secrets_by_their_names(local: Cli, near: Database) -> None:
     add_worker(near)
     add_job(

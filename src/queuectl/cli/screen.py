@@ -11,7 +11,7 @@ from queuectl.cli.status import (
     no_worker_line,
     print_status,
     status_shape,
-    unservable_lines,
+    waiting_lines,
     workers_table,
 )
 from queuectl.cli.text import age, drawn, note, print_json, safe, short
@@ -123,8 +123,8 @@ def _page(found: "Snapshot", began: "Snapshot", console: "Console") -> "Group":
         Text(""),
         drawn(*workers_table(found), width) if found.workers else Text(no_worker_line(found), style="yellow"),
     ]
-    if found.unservable:
-        parts += [Text(""), *(Text(line, style="yellow") for line in unservable_lines(found))]
+    if lines := waiting_lines(found):
+        parts += [Text(""), *(Text(line, style="yellow") for line in lines)]
     if found.dead:
         rows = [
             (job.id, age(job.finished_at, found.now), short(job.error or "-", 40), short(job.line, COMMAND_WIDTH))

@@ -9,6 +9,7 @@ from queuectl.cli.worker import WORKER_RIGHT, load_of, worker_shape
 from queuectl.cli.worker import workers_table as table_of
 from queuectl.model.shapes import counts_shape
 from queuectl.model.states import State
+from queuectl.model.units import counted
 from queuectl.model.value import Value
 from queuectl.store import jobs, queues, workers
 
@@ -114,10 +115,9 @@ def print_status(found: Snapshot) -> None:
         table(*workers_table(found)[:2], right=WORKER_RIGHT)
     else:
         print(no_worker_line(found))
-    if found.unservable:
+    if lines := waiting_lines(found):
         print()
-    for line in unservable_lines(found):
-        print(line)
+        print("\n".join(lines))
     sys.stdout.flush()
 
 
@@ -166,6 +166,13 @@ def no_worker_line(found: Snapshot) -> str:
     return f"{NO_WORKER}; start one: queuectl worker start -d" if is_for_any or not found.unservable else NO_WORKER
 
 
-def unservable_lines(found: Snapshot) -> list[str]:
-    """Return a line for each kind of job that no worker could ever take, with what starts one that could."""
-    return [f"{one.words}; start one: {one.remedy}" for one in found.unservable]
+def waiting_lines(found: Snapshot) -> list[str]:
+    """Return a line for each queue and each kind of job that no worker takes, with what starts one that would."""
+    unserved = [
+        f"no running worker serves queue {queue.name}, where {counted(ready, 'job')} wait{'s' * (ready == 1)}; "
+        f"start one: queuectl worker start -d --queue {queue.name}"
+        for queue in found.queues
+        if queue.paused_at is None and (ready := found.counts.get(queue.name, {}).get(State.PENDING, 0))
+        if found.workers and not any(one.queue_list is None or queue.name in one.queue_list for one in found.workers)
+    ]
+    return [*unserved, *(f"{one.words}; start one: {one.remedy}" for one in found.unservable)]
