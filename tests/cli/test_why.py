@@ -10,6 +10,7 @@ import pytest
 from queuectl.actions.connect import connect
 from queuectl.model.needs import needs_text
 from queuectl.model.states import State
+from queuectl.store import workers
 from queuectl.store.database import Database
 from tests.cli.terminal import on_terminal
 from tests.program import PROGRAM, Cli
@@ -25,6 +26,7 @@ def store(cli: Cli) -> Iterator[Database]:
     """The store of the program under test, to write rows into it."""
     with closing(connect(cli.target)) as database:
         yield database
+        database.write(workers.give_up_all)  # nobody waits for those that were never there
 
 
 @pytest.fixture
@@ -32,6 +34,7 @@ def near(local: Cli) -> Iterator[Database]:
     """The same on SQLite alone."""
     with closing(connect(local.target)) as database:
         yield database
+        database.write(workers.give_up_all)
 
 
 def test_why_tells_every_gate_with_a_mark_who_holds_it_and_the_place_in_line(cli: Cli, store: Database) -> None:

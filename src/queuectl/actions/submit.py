@@ -3,7 +3,7 @@
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
 from queuectl.model.limits import LIMIT, names_in
 from queuectl.settings import resolve
-from queuectl.store import adding, audit, config, inputs, jobs, limits, parking, queues
+from queuectl.store import adding, audit, config, jobs, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, enviro
         if limited := [spec for spec in specs if spec.mutexes or spec.limits]:
             _let_go(tx, limited)
         if any(spec.input is not None for spec in specs):
+            from queuectl.store import inputs  # few jobs bring one
+
             inputs.insert(
                 tx, ((seq, spec.input) for seq, spec in zip(seqs, specs, strict=True) if spec.input is not None)
             )
@@ -103,6 +105,8 @@ def _let_go(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
     keys = {key for spec in specs for key in spec.limit_keys}
     if len(keys) > MOST_LOCKED:
         keys = {key for key in keys if key.startswith(LIMIT)}
+    from queuectl.store import parking  # most jobs name no limit, and start-up time counts
+
     tx.lock(keys)
     refuse_unknown_limits(tx, keys)  # again: whoever deletes one locks it, too
     parking.release(tx, keys)
@@ -110,6 +114,8 @@ def _let_go(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
 
 def refuse_unknown_limits(tx: "Tx", keys: "Collection[str]", what: str = "added") -> None:
     """Refuse a job that names a limit nobody made; `what` is not done then."""
+    from queuectl.store import limits  # as above
+
     known = [limit.name for limit in limits.all_limits(tx)]
     for name in names_in(sorted(keys), LIMIT):
         if name not in known:

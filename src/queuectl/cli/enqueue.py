@@ -4,7 +4,6 @@ import os
 import sys
 
 from queuectl.actions.connect import connect
-from queuectl.actions.liveness import serving
 from queuectl.actions.submit import submit
 from queuectl.cli.store import target_of, who
 from queuectl.clock import wall_ms
@@ -318,6 +317,7 @@ def read_pair(text: str) -> tuple[str, str]:
 
 def _tell(database: "Database", specs: list[JobSpec]) -> None:
     """On a terminal, say what will run and warn when nothing will run it."""
+    from queuectl.actions.liveness import serving
     from queuectl.cli.text import note, short
     from queuectl.store import queues
 

@@ -3,11 +3,9 @@
 import os
 
 from queuectl.actions.connect import Target, connect, locate
-from queuectl.actions.liveness import pulse
 from queuectl.actions.selection import no_such_job
 from queuectl.store import jobs
 from queuectl.system.host import user_at_host
-from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,4 +40,7 @@ def find_job(tx: "Tx", job_id: str) -> "Job":
 
 def is_living(worker: "Worker", dialect: "Dialect") -> bool:
     """Whether a worker lives, as far as this host can tell; one on another host is believed."""
+    from queuectl.actions.liveness import pulse  # adding a job asks for no worker, and start-up time counts
+    from queuectl.system.liveness import Pulse
+
     return pulse(worker, dialect) is not Pulse.DEAD

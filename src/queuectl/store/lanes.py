@@ -93,11 +93,3 @@ def narrow_queues(tx: "Tx") -> frozenset[str]:
 def lanes_of(tx: "Tx", queues: "Collection[str]") -> list[Lane]:
     """Return the lanes of some queues."""
     return [lane for lane in all_lanes(tx) if lane.queue in queues]
-
-
-def create_lane(tx: "Tx", queue: str, needs: str) -> None:
-    """Make a lane of a queue that exists, unless it is there."""
-    tx.changed(
-        "INSERT INTO lanes (queue, needs) VALUES (:queue, :needs) ON CONFLICT (queue, needs) DO NOTHING",
-        {"queue": queue, "needs": needs},
-    )

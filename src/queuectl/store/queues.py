@@ -3,7 +3,6 @@
 from queuectl.errors import BadInput
 from queuectl.model.queue import Queue
 from queuectl.model.value import columns_of
-from queuectl.store.lanes import create_lane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def lane_of(tx: "Tx", queue: str, needs: str = "") -> int:
         create(tx, queue)
         if needs:
             _refuse_too_many(tx)
-            create_lane(tx, queue, needs)
+            _create_lane(tx, queue, needs)
         row = tx.row(sql, {"queue": queue, "needs": needs})
     assert row is not None
     return int(row[0] or 0)
@@ -46,7 +45,14 @@ def create(tx: "Tx", name: str) -> None:
         "INSERT INTO queues (name, created_at) VALUES (:name, :now) ON CONFLICT (name) DO NOTHING",
         {"name": name, "now": tx.now},
     )
-    create_lane(tx, name, "")
+    _create_lane(tx, name, "")
+
+
+def _create_lane(tx: "Tx", queue: str, needs: str) -> None:
+    tx.changed(
+        "INSERT INTO lanes (queue, needs) VALUES (:queue, :needs) ON CONFLICT (queue, needs) DO NOTHING",
+        {"queue": queue, "needs": needs},
+    )
 
 
 def create_as_it_was(tx: "Tx", queue: Queue) -> bool:
