@@ -1,6 +1,7 @@
 """What a job asks of its process: seen from inside the command, and told when it ends the command."""
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.runtime.running import Bench
 from tests.system.controlgroups import Kernel
 from tests.system.groups import handed_over
 
-HOG = f"exec {sys.executable} -c 'x = bytearray(1 << 30)'"
+HOG = f"exec {shlex.quote(sys.executable)} -c 'x = bytearray(1 << 30)'"
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.store import claims, lanes, limits, queues
 from queuectl.store.database import Database
 from queuectl.store.gates import UNITS_PATIENCE_MS
+from queuectl.store.lanes import LONGEST_CLAIM_MS
 from queuectl.store.parking import PATIENCE_MS
 from queuectl.store.takers import Taker
 from tests.store.rows import HOST, NOW, FakeClock, add_worker, get_job
@@ -204,6 +205,9 @@ def test_a_clock_that_is_set_back_does_not_shut_a_queue_with_a_rate(db: Database
     db.write(lambda tx: queues.change(tx, "default", {"rate_count": 10, "rate_period_ms": 60_000}))
     take(db, Taker(worker_id="w1"))
 
-    db.read_clock = FakeClock(now=NOW - 3_600_000)
+    db.read_clock = FakeClock(now=NOW - LONGEST_CLAIM_MS)
+    waited = take(db, Taker(worker_id="w1"))
+    db.read_clock = FakeClock(now=NOW - LONGEST_CLAIM_MS - 1)
+    after = take(db, Taker(worker_id="w1"))
 
-    assert take(db, Taker(worker_id="w1")) == [2]
+    assert (waited, after) == ([], [2])

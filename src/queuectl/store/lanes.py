@@ -16,6 +16,7 @@ _LANES = """
       FROM lanes l
       JOIN queues q ON q.name = l.queue
 """
+LONGEST_CLAIM_MS = 60_000
 _known_needs: dict[str, Needs] = {"": Needs()}
 
 
@@ -47,8 +48,10 @@ class Lane(Value):
         """Return when the rate of its queue lets the next job start; None means now."""
         if self.rate is None or self.next_start_at is None:
             return None
-        # Further off than one step it can only be because the clock was set back.
-        return self.next_start_at if 0 < self.next_start_at - now <= self.rate.interval_ms else None
+        # Further off than a step it is because the clock was set back; but a claim that waited for another has read its
+        # clock before that one, and must not take the difference for it.
+        furthest = self.rate.interval_ms + LONGEST_CLAIM_MS
+        return self.next_start_at if 0 < self.next_start_at - now <= furthest else None
 
     @property
     def is_special(self) -> bool:
