@@ -18,7 +18,7 @@ from queuectl.actions.gatekeeping import set_limit, set_queue
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import BadInput, NotAStore, NotFound, QueuectlError, Refused, StoreNewer
 from queuectl.model.states import State
-from queuectl.store import archive, audit, config, inputs, jobs, migrate, workers
+from queuectl.store import archive, audit, config, inputs, jobs, migrate, removing, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
 from queuectl.system.parts import Part
@@ -41,7 +41,7 @@ def filled(target: Target) -> Target:
                 env='{"A": "ü"}', tags='["x"]', held_at=5 if state is State.BLOCKED else None)  # fmt: skip
     add_runs(database, 500)
     last = add_job(database)
-    database.write(lambda tx: jobs.delete(tx, [last.seq]))
+    database.write(lambda tx: removing.delete(tx, [last.seq]))
     database.write(lambda tx: config.put(tx, "max_retries", "7"))
     set_queue(database, "default", {"concurrency": 4, "rate": "10/m", "timeout": "5m", "priority": -1}, who=WHO)
     set_limit(database, "api", 0, who=WHO)
@@ -266,7 +266,7 @@ def test_a_restore_puts_everything_back_and_keeps_what_was_there(filled: Target,
     original = path.read_bytes()
     database = connect(filled)
     add_job(database, given_id="later")
-    database.write(lambda tx: jobs.delete(tx, [1, 2]))
+    database.write(lambda tx: removing.delete(tx, [1, 2]))
     database.write(lambda tx: config.put(tx, "max_retries", "9"))
     Rescuer(database, filled.home, {}).look()
     database.close()
@@ -309,7 +309,7 @@ def test_numbers_are_never_given_out_again_whichever_store_used_them(filled: Tar
     take(filled, tmp_path / "low.db")
     database = connect(filled)
     highest = [add_job(database) for _ in range(20)][-1].seq
-    database.write(lambda tx: jobs.delete(tx, [highest]))
+    database.write(lambda tx: removing.delete(tx, [highest]))
     database.close()
     take(filled, tmp_path / "high.db")
 

@@ -11,7 +11,7 @@ from queuectl.actions.archive import backup, restore
 from queuectl.actions.connect import Target, connect, locate
 from queuectl.actions.sweep import Sweeper
 from queuectl.model.states import State
-from queuectl.store import audit, jobs
+from queuectl.store import audit, removing
 from queuectl.store.database import Database
 from queuectl.system.home import log_path, stderr_path
 from queuectl.system.liveness import Leader, LifeLock
@@ -54,7 +54,7 @@ def sweep(db: Database, target: Target, steps: int = 1) -> int:
 
 def test_the_files_of_a_job_that_is_gone_are_removed_and_those_of_others_stay(db: Database, target: Target) -> None:
     kept, running, gone = add_job(db, State.COMPLETED), add_job(db, State.PROCESSING), add_job(db, State.DEAD)
-    db.write(lambda tx: jobs.delete(tx, [gone.seq]))
+    db.write(lambda tx: removing.delete(tx, [gone.seq]))
     endings = ("1.log", "2.log", "1.err.log", "1.log.2", "1.log.part.7.7", "1.log.2.part.7.7", "1.err.log.part.7.7.2")
     put(target, *(f"0/{job.seq}.{ending}" for job in (kept, running, gone) for ending in endings))
 

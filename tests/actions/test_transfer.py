@@ -19,7 +19,7 @@ from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import OutcomeKind
-from queuectl.store import attempts, audit, claims, config, inputs, jobs, limits, queues
+from queuectl.store import attempts, audit, claims, config, inputs, jobs, limits, queues, removing
 from queuectl.store.database import Database, Tx
 from queuectl.store.takers import Taker
 from tests import postgres
@@ -96,7 +96,7 @@ def fill(db: Database) -> None:
 def test_what_comes_out_after_a_move_is_what_went_in_but_for_the_time(db: Database, other: Database) -> None:
     fill(db)
     gone = add_job(db)
-    db.write(lambda tx: jobs.delete(tx, [gone.seq]))  # its number is never given out again, there either
+    db.write(lambda tx: removing.delete(tx, [gone.seq]))  # its number is never given out again, there either
     before = lines_of(db)
 
     done = bring(other, before)
@@ -140,7 +140,7 @@ def test_any_job_and_any_output_survives_a_move(
     assert lines_of(other)[1:] == before[1:]
     assert [run.output_tail for run in get_runs(other, job.seq)] == tails
     for store in (db, other):
-        store.write(lambda tx: jobs.delete(tx, [int(job_id) for job_id in ids]))
+        store.write(lambda tx: removing.delete(tx, [int(job_id) for job_id in ids]))
 
 
 def test_pages_leave_nothing_out_and_repeat_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_an_export_sees_one_moment(db: Database, target: object, monkeypatch: py
 
     def write(shape: dict[str, object]) -> None:
         if shape["type"] == "job" and not seen:
-            somebody_else.write(lambda tx: jobs.delete(tx, [second.seq]))
+            somebody_else.write(lambda tx: removing.delete(tx, [second.seq]))
             submit(somebody_else, [JobSpec(command="true")], who="me", environ={})
         seen.append(shape.get("number"))
 
@@ -236,7 +236,7 @@ def test_an_id_that_is_taken_refuses_all_also_with_fresh_numbers(db: Database, o
     add_job(db)
     add_job(db, given_id="mine")
     lines = lines_of(db)
-    db.write(lambda tx: jobs.delete(tx, [1, 2]))
+    db.write(lambda tx: removing.delete(tx, [1, 2]))
     add_job(db, given_id="mine")
 
     for rules in (AS_IT_IS, RENUMBER):
@@ -336,7 +336,7 @@ def test_a_job_added_while_an_import_is_under_way_gets_no_number_of_the_file(
     add_job(importing)
     add_job(importing)
     lines = lines_of(importing)
-    importing.write(lambda tx: jobs.delete(tx, [1, 2]))
+    importing.write(lambda tx: removing.delete(tx, [1, 2]))
     importing.dialect.script("ALTER SEQUENCE jobs_seq_seq RESTART WITH 1")
     record = audit.record
     added: list[str] = []

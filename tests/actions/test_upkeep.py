@@ -15,7 +15,7 @@ from queuectl.errors import BadInput
 from queuectl.model.states import FINAL, State
 from queuectl.model.units import DAY_MS, WEEK_MS
 from queuectl.settings import Settings, resolve
-from queuectl.store import audit, config, jobs, watchers, workers
+from queuectl.store import audit, config, jobs, removing, watchers, workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path, stderr_path
 from tests.store.rows import NOW, FakeClock, add_job, add_worker, get_job, last_act
@@ -137,7 +137,7 @@ def test_many_go_in_portions_and_one_act_is_on_record(db: Database, monkeypatch:
     for _ in range(35):
         add_finished(db, State.COMPLETED, 2 * WEEK_MS)
     portions: list[int] = []
-    delete = jobs.delete
+    delete = removing.delete
 
     def counting(tx: Tx, seqs: list[int]) -> int:
         portions.append(len(seqs))

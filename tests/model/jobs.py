@@ -14,6 +14,7 @@ def a_job(**changes: object) -> Job:
         updated_at=CREATED, started_at=CREATED, finished_at=None, exit_code=None, error=None, timeout_ms=None,
         backoff=None, cwd="/tmp", env=None, tags=None, command="true", argv=None, held_at=None, split_output=0,
         needs=None, limits=None, parked_for=None, deadline_ms=None, deadline_at=None, policy=None, launch=None,
-        units=None,
+        units=None, waits_for=0, has_dependents=0, on_dead=None, starved_at=None, unique_key=None, unique_for_ms=None,
+        group_name=None,
     )  # fmt: skip
     return job.replace(**changes)

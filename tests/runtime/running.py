@@ -118,4 +118,6 @@ def a_job(seq: int, worker_id: str) -> Job:
         started_at=0, finished_at=None, exit_code=None, error=None, timeout_ms=None, backoff=None, cwd=None, env=None,
         tags=None, command=None, argv=None, held_at=None, split_output=0, needs=None,
         limits=None, parked_for=None, deadline_ms=None, deadline_at=None, policy=None, launch=None, units=None,
+        waits_for=0, has_dependents=0, on_dead=None, starved_at=None, unique_key=None, unique_for_ms=None,
+        group_name=None,
     )  # fmt: skip

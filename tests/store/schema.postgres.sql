@@ -38,10 +38,33 @@ CREATE TABLE config (
     PRIMARY KEY (key)
 );
 
+CREATE TABLE edges (
+    child_seq         BIGINT NOT NULL,
+    parent_seq        BIGINT NOT NULL,
+    kind              TEXT NOT NULL,
+    state             TEXT NOT NULL,
+    CHECK ((kind = ANY (ARRAY['ok'::text, 'any'::text, 'fail'::text]))),
+    CHECK ((state = ANY (ARRAY['waiting'::text, 'satisfied'::text, 'broken'::text]))),
+    PRIMARY KEY (child_seq, parent_seq)
+);
+CREATE INDEX edges_open ON queuectl.edges USING btree (parent_seq, child_seq) WHERE (state <> 'satisfied'::text);
+CREATE INDEX edges_parent ON queuectl.edges USING btree (parent_seq, child_seq);
+
 CREATE TABLE inputs (
     job_seq           BIGINT NOT NULL,
     data              BYTEA NOT NULL,
     PRIMARY KEY (job_seq)
+);
+
+CREATE TABLE job_groups (
+    name              TEXT NOT NULL,
+    jobs              INTEGER NOT NULL,
+    max_failures      TEXT,
+    on_done           TEXT,
+    stopped_at        BIGINT,
+    done_at           BIGINT,
+    created_at        BIGINT NOT NULL,
+    PRIMARY KEY (name)
 );
 
 CREATE TABLE jobs (
@@ -81,6 +104,13 @@ CREATE TABLE jobs (
     policy            TEXT,
     launch            TEXT,
     units             TEXT,
+    waits_for         INTEGER NOT NULL DEFAULT 0,
+    has_dependents    INTEGER NOT NULL DEFAULT 0,
+    on_dead           TEXT,
+    starved_at        BIGINT,
+    unique_key        TEXT,
+    unique_for_ms     BIGINT,
+    group_name        TEXT,
     CHECK (((command IS NULL) <> (argv IS NULL))),
     CHECK (((state <> ALL (ARRAY['scheduled'::text, 'failed'::text])) OR (run_at IS NOT NULL))),
     CHECK (((state = 'processing'::text) = (worker_id IS NOT NULL))),
@@ -93,6 +123,7 @@ CREATE INDEX jobs_deadline ON queuectl.jobs USING btree (deadline_at) WHERE ((de
 CREATE INDEX jobs_due ON queuectl.jobs USING btree (run_at, state, lane_id, seq) WHERE (state = ANY (ARRAY['scheduled'::text, 'failed'::text]));
 CREATE INDEX jobs_finished ON queuectl.jobs USING btree (state, finished_at, lane_id, seq) WHERE (state = ANY (ARRAY['completed'::text, 'dead'::text, 'cancelled'::text]));
 CREATE UNIQUE INDEX jobs_given_id ON queuectl.jobs USING btree (given_id) WHERE (given_id IS NOT NULL);
+CREATE INDEX jobs_group ON queuectl.jobs USING btree (group_name, state, seq) WHERE (group_name IS NOT NULL);
 CREATE INDEX jobs_holding ON queuectl.jobs USING btree (limits) WHERE ((state = 'processing'::text) AND (limits IS NOT NULL));
 CREATE INDEX jobs_limited ON queuectl.jobs USING btree (limits, lane_id) WHERE ((state = 'pending'::text) AND (limits IS NOT NULL));
 CREATE INDEX jobs_parked ON queuectl.jobs USING btree (parked_for, lane_id, priority DESC, seq) WHERE ((state = 'blocked'::text) AND (parked_for IS NOT NULL));
@@ -134,6 +165,15 @@ CREATE TABLE queues (
 CREATE TABLE schema_version (
     version           INTEGER NOT NULL
 );
+
+CREATE TABLE unique_keys (
+    key               TEXT NOT NULL,
+    job_seq           BIGINT NOT NULL,
+    held              INTEGER NOT NULL,
+    expires_at        BIGINT,
+    PRIMARY KEY (key)
+);
+CREATE INDEX unique_keys_over ON queuectl.unique_keys USING btree (expires_at) WHERE (held = 0);
 
 CREATE TABLE watchers (
     id                TEXT NOT NULL,

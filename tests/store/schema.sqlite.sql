@@ -36,10 +36,32 @@ CREATE TABLE config (
     updated_at  INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+CREATE TABLE edges (
+    child_seq   INTEGER NOT NULL,
+    parent_seq  INTEGER NOT NULL,
+    kind        TEXT NOT NULL CHECK (kind IN ('ok', 'any', 'fail')),
+    state       TEXT NOT NULL CHECK (state IN ('waiting', 'satisfied', 'broken')),
+    PRIMARY KEY (child_seq, parent_seq)
+) WITHOUT ROWID;
+
+CREATE INDEX edges_open ON edges (parent_seq, child_seq) WHERE state <> 'satisfied';
+
+CREATE INDEX edges_parent ON edges (parent_seq, child_seq);
+
 CREATE TABLE inputs (
     job_seq  INTEGER PRIMARY KEY,
     data     BLOB NOT NULL
 );
+
+CREATE TABLE job_groups (
+    name          TEXT PRIMARY KEY,
+    jobs          INTEGER NOT NULL,
+    max_failures  TEXT,
+    on_done       TEXT,
+    stopped_at    INTEGER,
+    done_at       INTEGER,
+    created_at    INTEGER NOT NULL
+) WITHOUT ROWID;
 
 CREATE TABLE jobs (
     seq               INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -79,6 +101,13 @@ CREATE TABLE jobs (
     policy TEXT,
     launch TEXT,
     units TEXT,
+    waits_for INTEGER NOT NULL DEFAULT 0,
+    has_dependents INTEGER NOT NULL DEFAULT 0,
+    on_dead TEXT,
+    starved_at INTEGER,
+    unique_key TEXT,
+    unique_for_ms INTEGER,
+    group_name TEXT,
     CHECK ((command IS NULL) <> (argv IS NULL)),
     CHECK ((state = 'processing') = (worker_id IS NOT NULL)),
     CHECK (state NOT IN ('scheduled', 'failed') OR run_at IS NOT NULL),
@@ -95,6 +124,8 @@ CREATE INDEX jobs_due      ON jobs (run_at, state, lane_id) WHERE state IN ('sch
 CREATE INDEX jobs_finished ON jobs (state, finished_at, lane_id) WHERE state IN ('completed', 'dead', 'cancelled');
 
 CREATE UNIQUE INDEX jobs_given_id ON jobs (given_id) WHERE given_id IS NOT NULL;
+
+CREATE INDEX jobs_group ON jobs (group_name, state, seq) WHERE group_name IS NOT NULL;
 
 CREATE INDEX jobs_holding  ON jobs (limits) WHERE state = 'processing' AND limits IS NOT NULL;
 
@@ -138,6 +169,15 @@ CREATE TABLE queues (
     max_retries INTEGER,
     priority INTEGER
 ) WITHOUT ROWID;
+
+CREATE TABLE unique_keys (
+    key         TEXT PRIMARY KEY,
+    job_seq     INTEGER NOT NULL,
+    held        INTEGER NOT NULL,
+    expires_at  INTEGER
+) WITHOUT ROWID;
+
+CREATE INDEX unique_keys_over ON unique_keys (expires_at) WHERE held = 0;
 
 CREATE TABLE watchers (
     id          TEXT PRIMARY KEY,

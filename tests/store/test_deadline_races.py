@@ -25,7 +25,7 @@ def expire_at(now: int) -> Callable[[Database], int]:
 
     def act(database: Database) -> int:
         database.read_clock = FakeClock(now=now)
-        return database.write(lambda tx: deadlines.expire_overdue(tx, 10))
+        return database.write(lambda tx: deadlines.expire_overdue(tx, 10)[0])
 
     return act
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, claims, deadlines, jobs, limits, moves, offers, overview, workers
+from queuectl.store import audit, claims, deadlines, jobs, limits, moves, offers, overview, removing, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.lanes import all_lanes
@@ -188,7 +188,7 @@ def test_the_newest_jobs_of_a_state_are_found_in_the_index_of_that_state(crowded
 
 @pytest.mark.parametrize("state", sorted(FINAL))
 def test_a_portion_of_old_jobs_is_the_first_of_the_index_of_finished_jobs(crowded: Database, state: State) -> None:
-    plans = plans_of(crowded, lambda tx: jobs.finished_before(tx, state, 10_000, 500))
+    plans = plans_of(crowded, lambda tx: removing.finished_before(tx, state, 10_000, 500))
 
     assert_pinned(plans, "jobs_finished")
     assert_nothing_sorted(plans)
@@ -196,7 +196,7 @@ def test_a_portion_of_old_jobs_is_the_first_of_the_index_of_finished_jobs(crowde
 
 @pytest.mark.parametrize("before", [1, 10_000])
 def test_old_jobs_are_counted_in_the_index_of_finished_jobs(crowded: Database, before: int) -> None:
-    plans = plans_of(crowded, lambda tx: jobs.count_finished_before(tx, State.DEAD, before))
+    plans = plans_of(crowded, lambda tx: removing.count_finished_before(tx, State.DEAD, before))
 
     assert_pinned(plans, "jobs_finished")
 

@@ -3,13 +3,15 @@
 import time
 
 from queuectl.actions import pace, selection
+from queuectl.actions.endings import follow
 from queuectl.actions.liveness import pulse
+from queuectl.actions.revival import revive, revive_with_dependents
 from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.limits import key_words
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
-from queuectl.model.units import iso_text
+from queuectl.model.units import counted, iso_text
 from queuectl.model.value import Value
-from queuectl.store import audit, jobs, moves, parking, workers
+from queuectl.store import audit, edges, jobs, moves, parking, removing, workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
@@ -200,6 +202,7 @@ def described(wanted: "Selection") -> str:
         *wanted.names,
         *([f"--state {','.join(filter_.state_names)}"] if filter_.states else []),
         *([f"--queue {filter_.queue}"] if filter_.queue is not None else []),
+        *([f"--group {filter_.group}"] if filter_.group is not None else []),
         *(f"--tag {tag}" for tag in filter_.tags),
         *([f"--command {filter_.text!r}"] if filter_.text is not None else []),
         *([f"--error {filter_.error!r}"] if filter_.error is not None else []),
@@ -219,8 +222,10 @@ def _cancel(tx: "Tx", job: "Job") -> Done:
         if holder is None or pulse(holder, tx.dialect) is Pulse.DEAD:
             return Done(job=job, note="its worker is dead; it is cancelled when a worker start rescues it")
         return Done(job=job, note="its worker is stopping it")
-    moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
+    after = moves.move(tx, Move.CANCEL, job.seq, State.CANCELLED, error="cancelled before it ran")
     parking.left_line(tx, [job])
+    if after is not None:
+        follow(tx, [after])
     return Done(job=job, note="cancelled")
 
 
@@ -233,14 +238,29 @@ def _retry(tx: "Tx", job: "Job") -> Done:
         if job.held_at is not None:
             raise Refused(f"job {job.id} is held", hint=f"release it with: queuectl release {job.id}")
         raise _blocked(job)
-    move = Move.DUE if job.state in WAITING_FOR_TIME else Move.REVIVE
-    moves.move(tx, move, job.seq, State.PENDING)
-    tx.wake()
-    return Done(job=job, note="runs now" if move is Move.DUE else "has a fresh life")
+    if job.state in WAITING_FOR_TIME:
+        moves.move(tx, Move.DUE, job.seq, State.PENDING)
+        tx.wake()
+        return Done(job=job, note="runs now")
+    after = revive(tx, job)
+    return Done(job=job, note="has a fresh life" if after.state is State.PENDING else "waits again for the others")
+
+
+def _retry_with_dependents(tx: "Tx", job: "Job") -> Done:
+    if job.state is State.PROCESSING:
+        raise _running(job, "retry")
+    others = revive_with_dependents(tx, job)
+    note = _retry(tx, job).note
+    return Done(job=job, note=f"{note}, and {counted(len(others), 'job')} after it" if others else note)
 
 
 def _delete(tx: "Tx", job: "Job") -> Done:
-    if not jobs.delete(tx, [job.seq]):
+    if job.has_dependents and (child := edges.waited_for(tx, [job.seq]).get(job.seq)) is not None:
+        raise Refused(
+            f"job {child} waits for job {job.id}",
+            hint=f"cancel that one first: queuectl cancel {child}, or let it go: queuectl edit {child} --after none",
+        )
+    if not removing.delete(tx, [job.seq]):
         raise _running(job, "delete")
     parking.left_line(tx, [job])
     return Done(job=job, note="deleted")
@@ -256,9 +276,10 @@ def _hold(tx: "Tx", job: "Job") -> Done:
         )
     if job.state in FINAL:
         raise Refused(f"job {job.id} is {job.state} already", hint="only a job that waits can be held")
-    moved = moves.hold_parked(tx, job.seq) if job.parked_for else moves.move(tx, Move.HOLD, job.seq, State.BLOCKED)
-    if moved is None:
-        raise _blocked(job)
+    if job.state is State.BLOCKED:
+        moves.hold_blocked(tx, job.seq)
+    else:
+        moves.move(tx, Move.HOLD, job.seq, State.BLOCKED)
     parking.left_line(tx, [job])
     return Done(job=job, note="held")
 
@@ -266,6 +287,9 @@ def _hold(tx: "Tx", job: "Job") -> Done:
 def _release(tx: "Tx", job: "Job") -> Done:
     if job.held_at is None:
         raise Refused(f"job {job.id} is not held; it is {job.state}", hint=f"see: queuectl show {job.id}")
+    if job.waits_for:
+        moves.let_go(tx, job.seq)
+        return Done(job=job, note=f"released; it waits for {counted(job.waits_for, 'other job')}")
     is_later = job.run_at is not None and job.run_at > tx.now
     to = State.SCHEDULED if is_later else State.PENDING
     moves.move(tx, Move.UNBLOCK, job.seq, to, run_at=job.run_at)
@@ -274,7 +298,10 @@ def _release(tx: "Tx", job: "Job") -> Done:
 
 
 def _blocked(job: "Job") -> Refused:
-    what = "something else" if job.parked_for is None else key_words(job.parked_for)
+    if job.waits_for:
+        what = counted(job.waits_for, "other job")
+    else:
+        what = "something else" if job.parked_for is None else key_words(job.parked_for)
     return Refused(f"job {job.id} is blocked: it waits for {what}", hint=f"see: queuectl why {job.id}")
 
 
@@ -290,6 +317,7 @@ RETRY = Act(
     unasked=frozenset({State.FAILED, State.DEAD}),
     on_one=_retry,
 )
+RETRY_WITH_DEPENDENTS = RETRY.replace(name="retry --with-dependents", on_one=_retry_with_dependents)
 DELETE = Act(name="delete", done="deleted", states=frozenset(State) - {State.PROCESSING}, on_one=_delete)
 HOLD = Act(name="hold", done="held", states=WAITING_FOR_TIME | {State.PENDING, State.BLOCKED}, on_one=_hold)
 RELEASE = Act(name="release", done="released", states=frozenset({State.BLOCKED}), on_one=_release)

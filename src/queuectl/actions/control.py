@@ -4,10 +4,11 @@ from queuectl.actions import acts
 from queuectl.actions.acts import PAGE, Done
 from queuectl.actions.gatekeeping import unknown_queue
 from queuectl.actions.parking import let_go
+from queuectl.actions.revival import revive
 from queuectl.errors import Refused
-from queuectl.model.states import Move, State
+from queuectl.model.states import State
 from queuectl.settings import parse, resolve, setting_key, shown
-from queuectl.store import audit, config, jobs, moves, queues, workers
+from queuectl.store import audit, config, edges, jobs, queues, removing, workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,16 +64,29 @@ def revive_all_dead(database: "Database", wanted: jobs.Filter, *, who: str) -> i
     """Give every dead job that matches a fresh life, a page per transaction."""
 
     def revive(tx: "Tx", seqs: list[int]) -> int:
-        revived = [moves.move(tx, Move.REVIVE, seq, State.PENDING) for seq in seqs]
-        tx.wake()
-        return sum(job is not None for job in revived)
+        return sum(_has_risen(tx, job) for job in jobs.lock(tx, seqs) if job.state is State.DEAD)
 
     return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq retry", who, revive)
 
 
+def _has_risen(tx: "Tx", job: "Job") -> bool:
+    """Give a job a fresh life, unless it must not have one now."""
+    try:
+        revive(tx, job)
+    except Refused:
+        return False
+    return True
+
+
+def _remove(tx: "Tx", seqs: list[int]) -> int:
+    """Remove jobs, but for those that others wait for."""
+    needed = edges.waited_for(tx, seqs)
+    return removing.delete(tx, [seq for seq in seqs if seq not in needed])
+
+
 def purge_dead(database: "Database", wanted: jobs.Filter, *, who: str) -> int:
     """Remove every dead job that matches, a page per transaction."""
-    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq purge", who, jobs.delete)
+    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq purge", who, _remove)
 
 
 def purge_some_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
@@ -84,7 +98,7 @@ def purge_some_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> 
                 f"job {job.id} is not in the DLQ; it is {job.state}",
                 hint=f"remove it with: queuectl delete {job.id}",
             )
-        jobs.delete(tx, [job.seq])
+        acts.DELETE.on_one(tx, job)
         return Done(job=job, note="purged")
 
     act = acts.DELETE.replace(name="dlq purge", on_one=remove)

@@ -1,10 +1,11 @@
 """Deadlines: burying the jobs whose time is over while they wait. Those that run are stopped by their worker."""
 
+from queuectl.actions.endings import follow
 from queuectl.store import deadlines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from queuectl.store.database import Database
+    from queuectl.store.database import Database, Tx
 
 EXPIRED_AT_ONCE = 200
 
@@ -16,4 +17,10 @@ def expire_overdue(database: "Database", most: int = EXPIRED_AT_ONCE) -> bool:
     """
     if not database.read(deadlines.has_overdue):
         return False
-    return database.write(lambda tx: deadlines.expire_overdue(tx, most)) == most
+
+    def work(tx: "Tx") -> int:
+        looked_at, dead = deadlines.expire_overdue(tx, most)
+        follow(tx, dead)
+        return looked_at
+
+    return database.write(work) == most

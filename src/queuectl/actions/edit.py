@@ -2,6 +2,7 @@
 
 from queuectl.actions import acts
 from queuectl.actions.acts import Act, Done
+from queuectl.actions.dependencies import reconsider, rewire
 from queuectl.actions.submit import refuse_unknown_limits
 from queuectl.errors import Refused
 from queuectl.model.edit import Edit, edited
@@ -99,6 +100,7 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
     jobs.edit(tx, job, after)
     if job.parked_for is not None and (after.limits, after.lane_id) != (job.limits, job.lane_id):
         after = moves.move(tx, Move.UNBLOCK, job.seq, State.PENDING, run_at=after.run_at) or after
+    after = _rewired(tx, after, change)
     if change.has_time:
         after = _at(tx, after, change.run_at(tx.now))
     if (after.limits, after.lane_id, after.state) != (job.limits, job.lane_id, job.state):
@@ -107,6 +109,13 @@ def _edit(tx: "Tx", job: "Job", change: Edit) -> Done:
     if after.state is State.PENDING or change.has_time:
         tx.wake()
     return Done(job=job, note="edited" if after != job else "is so already", after=after)
+
+
+def _rewired(tx: "Tx", job: "Job", change: Edit) -> "Job":
+    """Let a job run after other jobs than before, or make something else of how those end."""
+    if "after" in change.values:
+        return rewire(tx, job, change.values["after"] or ())  # type: ignore[arg-type]
+    return reconsider(tx, job) if "on_dead" in change.values and job.waits_for else job
 
 
 def _at(tx: "Tx", job: "Job", run_at: int) -> "Job":

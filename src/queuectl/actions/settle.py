@@ -3,6 +3,7 @@
 import random
 
 from queuectl.actions.connect import working_settings
+from queuectl.actions.endings import follow
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
@@ -79,6 +80,7 @@ def settle_and_claim(
                 next_run_at = _first(jobs.next_run_at(tx), taken.opens_at)
             if moved > len(taken.claims):
                 tx.wake()  # more became ready than this worker takes
+            follow(tx, taken.buried)
         if settled:
             _wake_for_room(tx, settled, taken)
         if settled or taken.claims:
@@ -177,4 +179,5 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         attempts.insert(tx, claim, report, host)
         if after.limits is not None:
             parking.release(tx, after.limit_list)
+        follow(tx, (after,))
     return after

@@ -1,7 +1,11 @@
 """Submit: writing jobs into the store, one or a hundred thousand, all or none."""
 
+from enum import StrEnum
+
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
 from queuectl.model.limits import LIMIT, names_in
+from queuectl.model.unique import OnConflict
+from queuectl.model.value import Value
 from queuectl.settings import resolve
 from queuectl.store import adding, audit, config, jobs, queues
 
@@ -9,56 +13,195 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from queuectl.model.after import Parent
     from queuectl.model.job import JobSpec
     from queuectl.store.database import Database, Tx
 
 MOST_LOCKED = 100
 
 
+class Fate(StrEnum):
+    """What became of a job that was handed in."""
+
+    ADDED = "added"
+    ATTACHED = "attached"
+    SKIPPED = "skipped"
+
+
+class Entry(Value):
+    """A job that was handed in: its own number and id, or those of the one that has its key."""
+
+    seq: int
+    id: str
+    fate: Fate = Fate.ADDED
+    note: str | None = None
+    """What a person should know of it."""
+
+
 def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, environ: "Mapping[str, str]") -> list[str]:
-    """Write jobs in one transaction and return their ids; a duplicate id refuses them all.
+    """Write jobs in one transaction and return the ids people may use for them, but for those that were skipped."""
+    return [entry.id for entry in enter(database, specs, who=who, environ=environ) if entry.fate is not Fate.SKIPPED]
+
+
+def enter(database: "Database", specs: "Sequence[JobSpec]", *, who: str, environ: "Mapping[str, str]") -> list[Entry]:
+    """Write jobs in one transaction and return what became of each; a duplicate id refuses them all.
 
     When the answer to the COMMIT is lost, the numbers it would have used tell whether it was made.
     """
     if not specs:
         return []
-    given_ids = _given_ids(specs)
-    ids: list[str] = []
-    last_seq = 0
+    _refuse_twins(specs)
+    entries: list[Entry] = []
 
-    def work(tx: "Tx") -> list[str]:
-        nonlocal last_seq, ids
-        if given_ids and (taken := adding.taken_ids(tx, given_ids)):
-            raise Refused(
-                f"job {taken[0]!r} exists already",
-                hint=f"see it with: queuectl show {taken[0]}; nothing was added",
-            )
-        settings, _ = resolve(config.stored(tx), environ)
-        terms = _terms(tx, specs, settings.max_retries)
-        parked = _parked(tx, specs)
-        seqs = adding.insert(tx, specs, terms, parked)
-        if limited := [spec for spec in specs if spec.mutexes or spec.limits]:
-            _let_go(tx, limited)
-        if any(spec.input is not None for spec in specs):
-            from queuectl.store import inputs  # few jobs bring one
-
-            inputs.insert(
-                tx, ((seq, spec.input) for seq, spec in zip(seqs, specs, strict=True) if spec.input is not None)
-            )
-        last_seq = seqs[-1]
-        ids = [spec.given_id or str(seq) for spec, seq in zip(specs, seqs, strict=True)]
-        audit.record(tx, who, "enqueue", ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}", len(ids))
-        tx.wake()
-        return ids
+    def work(tx: "Tx") -> list[Entry]:
+        nonlocal entries
+        entries = add(tx, specs, who=who, environ=environ)
+        return entries
 
     try:
         return database.write(work)
     except CommitInDoubt as error:
-        if _is_there(database, last_seq):
-            return ids
-        names = ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}"
-        error.hint = f"{names} may have been added all the same; look before you repeat it: queuectl show {ids[-1]}"
+        added = [entry for entry in entries if entry.fate is Fate.ADDED]
+        if not added or _is_there(database, added[-1].seq):
+            return entries
+        names = _span(added)
+        error.hint = (
+            f"{names} may have been added all the same; look before you repeat it: queuectl show {added[-1].id}"
+        )
         raise
+
+
+def add(
+    tx: "Tx",
+    specs: "Sequence[JobSpec]",
+    *,
+    who: str,
+    environ: "Mapping[str, str] | None" = None,
+    why: str = "",
+) -> list[Entry]:
+    """Write jobs in an open transaction and return what became of each; `why` is put on record beside their ids."""
+    settings, _ = resolve(config.stored(tx), environ or {})
+    if any(spec.unique_key is not None for spec in specs):
+        entries, ours = _add_unique(tx, specs, settings.max_retries)
+    else:
+        seqs = tx.dialect.reserve_seqs(len(specs))
+        entries = ours = _write(tx, specs, seqs, settings.max_retries)
+    if ours:
+        audit.record(tx, who, "enqueue", f"{_span(ours)}{why}", len(ours))
+        tx.wake()
+    return entries
+
+
+def _write(tx: "Tx", specs: "Sequence[JobSpec]", seqs: "Sequence[int]", max_retries: int) -> list[Entry]:
+    """Write jobs whose keys are theirs under reserved numbers."""
+    _refuse_taken(tx, specs)
+    graph = None
+    if any(spec.after for spec in specs):
+        from queuectl.actions.dependencies import Graph  # most jobs wait for none
+
+        graph = Graph(tx, specs)
+        specs = graph.specs
+    terms = _terms(tx, specs, max_retries)
+    adding.insert(tx, specs, seqs, terms, _parked(tx, specs))
+    if limited := [spec for spec in specs if spec.names_limits]:
+        _let_go(tx, limited)
+    if any(spec.input is not None for spec in specs):
+        from queuectl.store import inputs  # few jobs bring one
+
+        inputs.insert(tx, ((seq, spec.input) for seq, spec in zip(seqs, specs, strict=True) if spec.input is not None))
+    if any(spec.group is not None for spec in specs):
+        _join_groups(tx, specs)
+    notes: dict[int, str] = {}
+    if graph is not None:
+        from queuectl.actions.endings import follow
+
+        starved = graph.write(seqs)
+        notes = {job.seq: f"it is cancelled already: {job.error}" for job in starved}
+        follow(tx, starved)
+    return [
+        Entry(seq=seq, id=spec.given_id or str(seq), note=notes.get(seq)) for spec, seq in zip(specs, seqs, strict=True)
+    ]
+
+
+def _add_unique(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> "tuple[list[Entry], list[Entry]]":
+    """Write jobs of which some have keys; return what became of each, and those that were written."""
+    from queuectl.actions.uniqueness import Keys
+
+    keys = Keys(tx, specs)
+    places = [place for place in range(len(specs)) if place not in keys.conflicts and place not in keys.twins]
+    seqs = tx.dialect.reserve_seqs(len(places)) if places else []
+    waits = keys.take(places, seqs)
+    numbers = dict(zip(places, seqs, strict=True))
+    ours = [place for place in places if place not in keys.conflicts]
+    stands_for = {
+        spec.given_id: str(conflict.seq)
+        for place, conflict in keys.conflicts.items()
+        if (spec := specs[place]).given_id is not None
+    }
+    mine = [_redirected(specs[place], stands_for, waits.get(place, ())) for place in ours]
+    written = _write(tx, mine, [numbers[place] for place in ours], max_retries) if ours else []
+    entries = dict(zip(ours, written, strict=True))
+    for place, conflict in keys.conflicts.items():
+        entries[place] = _conflicting(tx, specs[place], conflict.seq, is_attached=conflict.is_attached)
+    for place, twin in keys.twins.items():
+        is_skipped = specs[place].on_conflict == OnConflict.SKIP
+        entries[place] = entries[twin].replace(fate=Fate.SKIPPED if is_skipped else Fate.ATTACHED)
+    return [entries[place] for place in range(len(specs))], written
+
+
+def _redirected(spec: "JobSpec", stands_for: "Mapping[str, str]", waits: "tuple[Parent, ...]") -> "JobSpec":
+    """Return a job that waits for those that stand for the ones it names, and for what it replaces."""
+    if not spec.after and not waits:
+        return spec
+    after = [parent.replace(id=stands_for[parent.id]) if parent.id in stands_for else parent for parent in spec.after]
+    return spec.replace(after=(*after, *waits))
+
+
+def _conflicting(tx: "Tx", spec: "JobSpec", seq: int, *, is_attached: bool) -> Entry:
+    job = jobs.get(tx, seq)
+    name = str(seq) if job is None else job.id
+    what = "stands for it" if is_attached else "so it is skipped"
+    return Entry(
+        seq=seq,
+        id=name,
+        fate=Fate.ATTACHED if is_attached else Fate.SKIPPED,
+        note=f"job {name} has the key {spec.unique_key!r}; {what}",
+    )
+
+
+def _join_groups(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
+    from queuectl.actions.endings import closing_text
+    from queuectl.store import groups  # few jobs are of one
+
+    members: dict[str, list[JobSpec]] = {}
+    for spec in specs:
+        if spec.group is not None:
+            members.setdefault(spec.group, []).append(spec)
+    for name, joining in sorted(members.items()):
+        last = {
+            "max_failures": next((spec.max_failures for spec in reversed(joining) if spec.max_failures), None),
+            "on_done": next((closing_text(spec) for spec in reversed(joining) if spec.on_group_done), None),
+        }
+        groups.join(tx, name, len(joining), **last)
+        group = groups.get(tx, name)
+        if group is not None and group.stopped_at is not None:
+            raise Refused(
+                f"group {name!r} was stopped: more than {group.max_failures} of its jobs failed",
+                hint=f"see: queuectl status --group {name}; let it go on with: queuectl retry --group {name}; "
+                "nothing was added",
+            )
+
+
+def _refuse_taken(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
+    given_ids = [spec.given_id for spec in specs if spec.given_id is not None]
+    if given_ids and (taken := adding.taken_ids(tx, given_ids)):
+        raise Refused(
+            f"job {taken[0]!r} exists already", hint=f"see it with: queuectl show {taken[0]}; nothing was added"
+        )
+
+
+def _span(entries: "Sequence[Entry]") -> str:
+    return entries[0].id if len(entries) == 1 else f"{entries[0].id} to {entries[-1].id}"
 
 
 def _terms(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> dict[str, adding.Terms]:
@@ -86,7 +229,7 @@ def _parked(tx: "Tx", specs: "Sequence[JobSpec]") -> dict[int, str]:
     All that name one: those for which there is room are let go when all are written. However many jobs name a mutex,
     the line so holds few of them, and a claim need not pass the others by.
     """
-    limited = {place: spec for place, spec in enumerate(specs) if spec.mutexes or spec.limits}
+    limited = {place: spec for place, spec in enumerate(specs) if spec.names_limits}
     if not limited:
         return {}
     keys = {key for spec in limited.values() for key in spec.limit_keys}
@@ -96,7 +239,7 @@ def _parked(tx: "Tx", specs: "Sequence[JobSpec]") -> dict[int, str]:
     return {
         place: spec.limit_keys[0]
         for place, spec in limited.items()
-        if not spec.hold and spec.run_at is None and spec.delay_ms is None
+        if not spec.hold and not spec.after and spec.run_at is None and spec.delay_ms is None
     }
 
 
@@ -131,12 +274,13 @@ def _is_there(database: "Database", seq: int) -> bool:
         return False
 
 
-def _given_ids(specs: "Sequence[JobSpec]") -> list[str]:
-    """Return the ids people gave, each once, or raise."""
-    given: dict[str, None] = {}
+def _refuse_twins(specs: "Sequence[JobSpec]") -> None:
+    """Refuse an id that two jobs are to have."""
+    given: set[str] = set()
     for spec in specs:
-        if spec.given_id in given:
-            raise BadInput(f"id {spec.given_id!r} is given twice", hint="give each job its own id; nothing was added")
         if spec.given_id is not None:
-            given[spec.given_id] = None
-    return list(given)
+            if spec.given_id in given:
+                raise BadInput(
+                    f"id {spec.given_id!r} is given twice", hint="give each job its own id; nothing was added"
+                )
+            given.add(spec.given_id)

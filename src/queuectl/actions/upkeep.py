@@ -15,7 +15,7 @@ from queuectl.errors import BadInput, Refused
 from queuectl.model.states import State
 from queuectl.model.units import DAY_MS, DURATION_HELP, WEEK_MS, duration_text
 from queuectl.model.value import Value
-from queuectl.store import audit, jobs, watchers, workers
+from queuectl.store import audit, groups, removing, unique_keys, watchers, workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from queuectl.system.home import Home
 
 BATCH = 500
+FORGOTTEN_AT_ONCE = 50
 KEPT_STATES = (State.COMPLETED, State.CANCELLED, State.DEAD)
 KEEP_WORKERS_MS = WEEK_MS
 # Every enqueue is an act: without an end the trail would outgrow the jobs. A year answers who did what last season.
@@ -118,7 +119,9 @@ def count_expired(database: "Database", rules: "Sequence[Rule]") -> Pruned:
     """Count what `prune` would remove now; changes nothing."""
 
     def look(tx: "Tx") -> Pruned:
-        counts = {rule.state: jobs.count_finished_before(tx, rule.state, tx.now - rule.older_than_ms) for rule in rules}
+        counts = {
+            rule.state: removing.count_finished_before(tx, rule.state, tx.now - rule.older_than_ms) for rule in rules
+        }
         ended = workers.count_prunable(tx, tx.now - KEEP_WORKERS_MS)
         return _pruned(counts, ended, audit.count_prunable(tx, tx.now - KEEP_ACTS_MS))
 
@@ -243,12 +246,14 @@ class _Pruner:
         room = BATCH
         for rule in rules:
             if room:
-                seqs = jobs.finished_before(tx, rule.state, tx.now - rule.older_than_ms, room)
-                counts[rule.state] = jobs.delete(tx, seqs)
+                seqs = removing.finished_before(tx, rule.state, tx.now - rule.older_than_ms, room)
+                counts[rule.state] = removing.delete(tx, seqs)
                 room -= len(seqs)
         ended = workers.prune(tx, tx.now - KEEP_WORKERS_MS, BATCH)
         gone = _pruned(counts, ended, audit.prune(tx, tx.now - KEEP_ACTS_MS, BATCH))
         watchers.prune(tx)
+        unique_keys.forget_expired(tx, BATCH)
+        groups.forget_empty(tx, FORGOTTEN_AT_ONCE)
         if gone.jobs:
             tx.tell()
         return gone, room == 0 or gone.acts == BATCH, self._record(tx, rules, gone)

@@ -6,7 +6,7 @@ from functools import partial
 from queuectl.actions import acts, archive, control, doctor, gatekeeping, transfer, upkeep
 from queuectl.actions.connect import settings_of
 from queuectl.actions.selection import Selection
-from queuectl.actions.submit import submit
+from queuectl.actions.submit import enter
 from queuectl.api.fields import filter_of, plain_fields, spec_of, spec_of_any
 from queuectl.api.gates import LimitInfo, QueueInfo, limit_info, queue_info
 from queuectl.api.job import Job
@@ -253,21 +253,14 @@ class Queue:
         return acts.act_on_many(self._database, acts.choose(self._database, act, selection), who=self._who).count
 
     def _submit(self, specs: "list[JobSpec]") -> list[Job]:
-        ids = submit(self._database, specs, who=self._who, environ=self._session.environ)
-        return self._handles(self._database.read(lambda tx: _rows(tx, ids)))
+        entries = enter(self._database, specs, who=self._who, environ=self._session.environ)
+        return self._handles(self._database.read(lambda tx: jobs.by_seqs(tx, [entry.seq for entry in entries])))
 
     def _numbers(self, waited: "Sequence[Job | str | int]") -> list[int]:
         return [one.number if isinstance(one, Job) else self.job(one).number for one in waited]
 
     def _handles(self, rows: "Sequence[Row]") -> list[Job]:
         return [Job(self._session, row) for row in rows]
-
-
-def _rows(tx: "Tx", ids: "Sequence[str]") -> "list[Row]":
-    """Return jobs just added, in order; those with a number alone are many at times, and read in few statements."""
-    numbered = {job.id: job for job in jobs.by_seqs(tx, [int(each) for each in ids if each.isdigit()])}
-    found = [numbered.get(each) or jobs.find(tx, each) for each in ids]
-    return [row for row in found if row is not None]
 
 
 def _page(wanted: "Filter", tx: "Tx") -> "list[Row]":

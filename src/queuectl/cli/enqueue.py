@@ -4,7 +4,7 @@ import os
 import sys
 
 from queuectl.actions.connect import connect
-from queuectl.actions.submit import submit
+from queuectl.actions.submit import Fate, enter
 from queuectl.cli.store import target_of, who
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from queuectl.actions.submit import Entry
     from queuectl.cli.parser import Args, Parser
     from queuectl.store.database import Database, Tx
     from queuectl.store.workers import Worker
@@ -70,10 +71,27 @@ FIELD_FLAGS = {
     "--nice": ("nice", "N", "how far to stand back for others: -20 to 19"),
     "--umask": ("umask", "MODE", "what its files may not allow, in octal: 027"),
     "--shell": ("shell", "PROGRAM", "what runs the shell line (default: setting shell)"),
+    "--on-dead-dependency": (
+        "on_dead_dependency",
+        "WHAT",
+        "when one of --after ended otherwise: cancel it (default), keep it waiting, or run it all the same",
+    ),
+    "--unique": ("unique", "KEY", "do not add it while another job with this key has not ended"),
+    "--unique-for": ("unique_for", "DURATION", "nor until so long after that one was added, if it completed"),
+    "--on-conflict": (
+        "on_conflict",
+        "WHAT",
+        "when another has the key: attach to it (default), skip, replace it, or error",
+    ),
+    "--group": ("group", "NAME", "wait for, cancel and retry it together with others of this name"),
+    "--max-failures": ("max_failures", "N|N%", "cancel the rest of the group when more than so many are dead"),
+    "--on-group-done": ("on_group_done", "LINE", "a shell line to add when all of the group have ended"),
 }
 # Flags that may be repeated: (field of the job, metavar, help)
 LIST_FLAGS = {
     "--mutex": ("mutex", "NAME", "run while no other job with this mutex does; may be repeated"),
+    "--after": ("after", "ID,...", "run it when these jobs have completed; any:ID ended, fail:ID did not complete"),
+    "--at-most": ("at_most", "NAME:N", "run while fewer than N jobs of this name do; may be repeated"),
     "--limit": ("limits", "NAME", "run while this limit has room (queuectl limit set); may be repeated"),
     "--snooze-code": ("snooze_codes", "CODE:DURATION", "an exit code that means `later`, not failure: 99:5m"),
     "--secret": ("secrets", "NAME", "a variable its worker fills when it runs, never stored, masked in its output"),
@@ -95,6 +113,11 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
         "defaults of every line: what a line says itself wins",
     )
     add_job_options(parser)
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="stay until it has ended; the exit code is the command's own, of several jobs 1 if one did not complete",
+    )
     parser.set_defaults(run=run)
 
 
@@ -131,14 +154,14 @@ def run(args: "Args") -> int:
         _say(f"warning: no folder {fields['cwd']} here now; where the job runs there must be one")
     target = target_of(args)
     database = connect(target)
-    ids = submit(database, specs, who=who(), environ=os.environ)
-    try:
-        _print_ids(ids, as_json=args.json)
-    except OSError:
-        print(f"queuectl: added {ids[0] if len(ids) == 1 else f'{ids[0]} to {ids[-1]}'}, but:", file=sys.stderr)
-        raise
+    entries = enter(database, specs, who=who(), environ=os.environ)
+    print_entries(entries, as_json=args.json)
     if sys.stderr.isatty():
         _tell(database, specs)
+    if args.wait:
+        from queuectl.cli.staying import stay
+
+        return stay(target, database, entries)
     return 0
 
 
@@ -155,13 +178,28 @@ def _say(text: str) -> None:
     note(safe(text))
 
 
-def _print_ids(ids: list[str], *, as_json: bool) -> None:
+def print_entries(entries: "Sequence[Entry]", *, as_json: bool) -> None:
+    """Print the ids of jobs that were handed in, and say on stderr what a person should know of them."""
+    for entry in entries:
+        if entry.note is not None:
+            _say(entry.note if entry.fate is not Fate.ADDED else f"warning: job {entry.id}: {entry.note}")
+    try:
+        _print_ids(entries, as_json=as_json)
+    except OSError:
+        added = [entry.id for entry in entries if entry.fate is Fate.ADDED]
+        if added:
+            span = added[0] if len(added) == 1 else f"{added[0]} to {added[-1]}"
+            print(f"queuectl: added {span}, but:", file=sys.stderr)
+        raise
+
+
+def _print_ids(entries: "Sequence[Entry]", *, as_json: bool) -> None:
     if as_json:
         from queuectl.cli.text import print_json
 
-        for job_id in ids:
-            print_json({"id": job_id})
-    elif ids:
+        for entry in entries:
+            print_json({"id": entry.id, "result": entry.fate.value})
+    elif ids := [entry.id for entry in entries if entry.fate is not Fate.SKIPPED]:
         sys.stdout.write("\n".join(ids) + "\n")
     sys.stdout.flush()
 
@@ -253,7 +291,7 @@ def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> li
         raise BadInput("--from takes its jobs from the file alone", hint="leave out the command, --command and --id")
     base = JobSpec(cwd=None if "cwd" in fields else _here())
     # A stand-in command, so that the flags are checked before the file is read.
-    base = spec_from_fields({**fields, "command": "true"}, now_ms, base).replace(command=None)
+    base = spec_from_fields({**fields, "command": "true"}, now_ms, base, is_partial=True).replace(command=None)
     specs = []
     for number, line in enumerate(_lines(args.source[0]), start=1):
         if not line or line.isspace() or line.lstrip()[0] == "#":

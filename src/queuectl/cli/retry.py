@@ -19,6 +19,7 @@ EXAMPLES = """\
   queuectl retry 12
   queuectl retry last
   queuectl retry --error 'exit code 7' --since 1d
+  queuectl retry 12 --with-dependents
   queuectl retry --state completed --tag nightly --yes
 """
 
@@ -26,9 +27,14 @@ EXAMPLES = """\
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
     add_choice(parser)
+    parser.add_argument(
+        "--with-dependents",
+        action="store_true",
+        help="run all that run after them again, too, in their order",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: "Args") -> int:
     """Act on the jobs and say what became of them."""
-    return run_act(args, acts.RETRY)
+    return run_act(args, acts.RETRY_WITH_DEPENDENTS if args.with_dependents else acts.RETRY)

@@ -10,20 +10,19 @@ import os
 from queuectl.actions import control
 from queuectl.actions.connect import connect
 from queuectl.actions.explain import is_for_a_worker, why_waiting
-from queuectl.actions.submit import submit
+from queuectl.actions.submit import Fate, enter
 from queuectl.cli.enqueue import add_job_options, fields_of_flags, spec_from_words
 from queuectl.cli.logs import Printer
+from queuectl.cli.staying import SIGNAL_CODE, exit_code, outcome_of, tell_failure
 from queuectl.cli.store import find_job, target_of, who
 from queuectl.cli.text import drop_output, note, print_json, safe
 from queuectl.clock import wall_ms
-from queuectl.errors import JobFailed, NotFound, Refused
+from queuectl.errors import NotFound, Refused
 from queuectl.model.job import JobSpec
 from queuectl.model.shapes import job_shape
 from queuectl.model.states import State
-from queuectl.model.verdict import OutcomeKind
 from queuectl.runtime.errand import Errand
 from queuectl.runtime.follow import follow, output_of
-from queuectl.store import attempts, jobs
 from queuectl.system.signals import on_stop_signals
 
 TYPE_CHECKING = False
@@ -34,13 +33,10 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
-    from queuectl.store.database import Database, Tx
+    from queuectl.store.database import Database
 
 TAKES_WORDS = True
-FAILURE_CODE = 125
-TIMEOUT_CODE = 124
 INTERRUPTED_CODE = 130
-SIGNAL_CODE = 128
 PIPE_SIGNAL = 13
 EXAMPLES = """\
   queuectl run 'make all'
@@ -66,9 +62,13 @@ def run(args: "Args") -> int:
     database = connect(target)
     interruption = _Interruption(target)
     with on_stop_signals(interruption.hear):  # from here on: a job that was added and not cancelled would run later
-        [job_id] = submit(database, [spec], who=who(), environ=os.environ)
-        job = database.read(lambda tx: find_job(tx, job_id))
-        interruption.watch(job)
+        [entry] = enter(database, [spec], who=who(), environ=os.environ)
+        if entry.note is not None:
+            note(safe(entry.note))
+        if entry.fate is Fate.SKIPPED:
+            return 0
+        job = database.read(lambda tx: find_job(tx, str(entry.seq)))
+        interruption.watch(job, is_ours=entry.fate is Fate.ADDED)
         with Errand(target, job):
             try:
                 _show(args, target, database, job)
@@ -76,12 +76,12 @@ def run(args: "Args") -> int:
                 interruption.cancel()  # as the command itself would have ended of it
                 drop_output()
                 return SIGNAL_CODE + PIPE_SIGNAL
-    after, last = database.read(lambda tx: _outcome(tx, job.seq))
-    code = INTERRUPTED_CODE if interruption.is_heard else _code(after, last)
+    after, last = database.read(lambda tx: outcome_of(tx, job.seq))
+    code = INTERRUPTED_CODE if interruption.is_heard else exit_code(after, last)
     if args.json:
         print_json({**job_shape(after), "code": code, "printed": _printed(target, database, after, last)})
     elif after.state is not State.COMPLETED:
-        note(f"job {after.id} is {after.state}: {safe(after.error or '-')}; see: queuectl show {after.id}")
+        tell_failure(after)
     return code
 
 
@@ -126,21 +126,26 @@ def _has_two_streams() -> bool:
 
 
 class _Interruption:
-    """What asks this command to stop: the first time it cancels the job, the second time it leaves at once."""
+    """What asks this command to stop: the first time it cancels the job, the second time it leaves at once.
+
+    A job that somebody else added is left alone, and this command leaves the first time.
+    """
 
     def __init__(self, target: "Target") -> None:
         self._target = target
         self._job: Job | None = None
+        self._is_ours = True
         self.is_heard = False
 
-    def watch(self, job: "Job") -> None:
-        """Cancel this job when asked to stop, and now if that was before it was there."""
+    def watch(self, job: "Job", *, is_ours: bool) -> None:
+        """Cancel this job when asked to stop, if it is ours, and now if that was before it was there."""
         self._job = job
+        self._is_ours = is_ours
         if self.is_heard:
             self.cancel()
 
     def hear(self) -> None:
-        if self.is_heard and self._job is not None:
+        if (self.is_heard or not self._is_ours) and self._job is not None:
             note(f"not waiting for job {self._job.id} to end")
             raise KeyboardInterrupt
         self.is_heard = True
@@ -148,7 +153,7 @@ class _Interruption:
 
     def cancel(self) -> None:
         """Cancel the job through a connection of our own: the other one may be in the middle of something."""
-        if self._job is None:
+        if self._job is None or not self._is_ours:
             return
         database = connect(self._target)
         try:
@@ -157,26 +162,3 @@ class _Interruption:
             pass  # it has just ended
         finally:
             database.close()
-
-
-def _outcome(tx: "Tx", seq: int) -> "tuple[Job, Attempt | None]":
-    job = jobs.get(tx, seq)
-    if job is None:
-        raise JobFailed(f"job {seq} was deleted while it was waited for")
-    runs = attempts.runs_of(tx, job)
-    return job, runs[-1] if runs else None
-
-
-def _code(job: "Job", last: "Attempt | None") -> int:
-    """Return what a shell would give for the command, or say that it was ours to fail."""
-    if last is None and job.state is State.DEAD:
-        return TIMEOUT_CODE  # its deadline passed before it could run
-    if job.state is State.CANCELLED or last is None or last.outcome is None:
-        return FAILURE_CODE
-    if last.outcome is OutcomeKind.TIMED_OUT:
-        return TIMEOUT_CODE
-    if last.outcome in (OutcomeKind.KILLED, OutcomeKind.OUT_OF_MEMORY) and last.signal:
-        return SIGNAL_CODE + last.signal
-    if last.outcome in (OutcomeKind.EXITED, OutcomeKind.NOT_STARTED) and last.exit_code is not None:
-        return last.exit_code or int(job.state is not State.COMPLETED)
-    return FAILURE_CODE

@@ -23,6 +23,7 @@ def add_names(parser: "Parser", *, nargs: str = "*") -> None:
 def add_filter(parser: "Parser", *, default: str | None = None) -> None:
     """Declare what to look for in jobs; their state is apart, for the commands that are about one state alone."""
     parser.add_argument("--queue", metavar="NAME", default=default, help="only this queue")
+    parser.add_argument("--group", metavar="NAME", default=default, help="only this group")
     parser.add_argument(
         "--tag", metavar="TAG", action="append", default=default, help="only jobs with this tag; repeated: with all"
     )
@@ -51,6 +52,7 @@ def read_filter(args: "Args", states: tuple[State, ...] = ()) -> jobs.Filter:
         states=states or tuple(dict.fromkeys(STATE_NAMES[name] for name in names)),
         hindrances=hindrances(names),
         queue=None if args.queue is None else check_name("queue", args.queue),
+        group=None if args.group is None else check_name("group", args.group),
         tags=tuple(dict.fromkeys(check_name("tag", tag) for tag in args.tag or ())),
         text=args.text,
         error=args.error,

@@ -57,11 +57,11 @@ def run(args: "Args") -> int:
     for name, what in waits:
         note(f"{name} waits for {what.reason}; to change it: {what.remedy}")
     wait = wait_for_any if args.any else wait_for_all
-    waited = wait(target, database, seqs, timeout_s=timeout_s, on_trouble=_tell_trouble)
+    waited = wait(target, database, seqs, timeout_s=timeout_s, on_trouble=tell_trouble)
     if args.json:
         for job in waited.jobs:
             print_json(job_shape(job))
-    return _judge(waited)
+    return judge(waited)
 
 
 def _chosen(tx: "Tx", args: "Args") -> list[int]:
@@ -88,11 +88,12 @@ def _waits(tx: "Tx", seqs: "Sequence[int]") -> "list[tuple[str, Wait]]":
     return list(found.values())[:NAMED]
 
 
-def _tell_trouble(message: str) -> None:
+def tell_trouble(message: str) -> None:
+    """Say that the store does not answer."""
     note(f"{safe(message)}; trying again until it answers")
 
 
-def _judge(waited: "Waited") -> int:
+def judge(waited: "Waited") -> int:
     """Raise for the first thing that is not as hoped: a failure, a job that is gone, the time."""
     if waited.failed:
         _print_digest(waited.failed, len(waited.jobs))

@@ -3,7 +3,7 @@
 from queuectl.errors import BadInput
 from queuectl.model.fields import FIELDS, MAX_TAGS, PART_OF
 from queuectl.model.job import dumps
-from queuectl.model.limits import LIMIT, MUTEX, limit_keys, names_in
+from queuectl.model.limits import AT_MOST, LIMIT, MUTEX, limit_keys, names_in
 from queuectl.model.needs import Needs, read_needs
 from queuectl.model.spec import check_together, read_fields
 from queuectl.model.value import Value
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
     from queuectl.model.job import Job
 
-EDITABLE = [name for name in FIELDS if name not in ("id", "hold", "input")]
+_FIXED = frozenset(
+    {"id", "hold", "input", "unique", "unique_for", "on_conflict", "group", "max_failures", "on_group_done"}
+)
+"""What a job has from the start, or its group."""
+EDITABLE = [name for name in FIELDS if name not in _FIXED]
 DEFAULT = "default"
 NONE = "none"
 _TIMES = ("run_at", "delay_ms")
@@ -24,6 +28,9 @@ _UNSET = {
     "use": "use",
     "mutex": "mutexes",
     "limits": "limits",
+    "at_most": "at_most",
+    "after": "after",
+    "on_dead_dependency": "on_dead",
     "deadline": "deadline_ms",
     "retry_on": "retry_on",
     "no_retry_on": "no_retry_on",
@@ -43,6 +50,7 @@ _UNSET = {
 # What a person calls what a JobSpec, or a part of it, has another name for.
 _OUTER = {
     "mutexes": "mutex",
+    "on_dead": "on_dead_dependency",
     "strategy": "backoff_strategy",
     "base": "backoff_base",
     "jitter": "backoff_jitter",
@@ -78,7 +86,8 @@ class Edit(Value):
     @property
     def limit_keys(self) -> list[str]:
         """The limits it gives to jobs, by key."""
-        return limit_keys(self.values.get("mutexes") or (), self.values.get("limits") or ())  # type: ignore[arg-type]
+        given = (self.values.get(name) or () for name in ("mutexes", "limits", "at_most"))
+        return limit_keys(*given)  # type: ignore[arg-type]
 
     @property
     def is_without_tags(self) -> bool:
@@ -179,7 +188,10 @@ def _deadline_at(job: "Job", edit: Edit, now_ms: int) -> int | None:
     return job.deadline_ms + (now_ms if has_run else max(now_ms, first_run_at or 0))
 
 
-_ASKED = ("needs", "use", "mutexes", "limits", "deadline_ms")
+_ASKED = ("needs", "use", "mutexes", "limits", "at_most", "deadline_ms", "after")
+
+
+_LIMITS = {"mutexes": MUTEX, "limits": LIMIT, "at_most": AT_MOST}
 
 
 def _asked(job: "Job", edit: Edit) -> "dict[str, object]":
@@ -190,10 +202,9 @@ def _asked(job: "Job", edit: Edit) -> "dict[str, object]":
         had = read_needs(job.needs or "")
         labels, use = values.get("needs", had.labels) or (), values.get("use", had.use) or {}
         columns["needs"] = Needs(labels=labels, use=use).text or None  # type: ignore[arg-type]
-    if "mutexes" in values or "limits" in values:
-        mutexes = values.get("mutexes", names_in(job.limit_list, MUTEX)) or ()
-        limits = values.get("limits", names_in(job.limit_list, LIMIT)) or ()
-        keys = limit_keys(mutexes, limits)  # type: ignore[arg-type]
+    if not values.keys().isdisjoint(_LIMITS):
+        named = (values.get(name, names_in(job.limit_list, kind)) or () for name, kind in _LIMITS.items())
+        keys = limit_keys(*named)  # type: ignore[arg-type]
         columns["limits"] = dumps(keys) if keys else None
     if "deadline_ms" in values:
         columns["deadline_ms"] = values["deadline_ms"]

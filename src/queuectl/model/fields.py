@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MAX_TAGS = 32
 MAX_LIMITS = 16
 MAX_SECRETS = 32
+MAX_KEY_LENGTH = 256
 MAX_RETRIES = 1_000_000
 MAX_PRIORITY = 1_000_000_000
 MAX_OPEN_FILES = 1 << 30
@@ -86,10 +87,7 @@ def _timeout(name: str, value: object, _now_ms: int) -> tuple[str, object]:
 
 
 def _backoff_strategy(name: str, value: object, _now_ms: int) -> tuple[str, object]:
-    text = as_text(name, value)
-    if text not in list(BackoffStrategy):
-        raise UnknownName.among(name, text, list(BackoffStrategy))
-    return "strategy", text
+    return "strategy", _one_of(name, value, list(BackoffStrategy))
 
 
 def _backoff_base(name: str, value: object, _now_ms: int) -> tuple[str, object]:
@@ -271,6 +269,73 @@ def _secrets(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     return name, names
 
 
+def _at_most(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    from queuectl.model.limits import MAX_SLOTS
+
+    found = []
+    for item in as_items(name, value):
+        text, colon, slots = as_text(name, item).rpartition(":")
+        if not colon:
+            raise BadInput(f"bad {name} {shown_value(item)}", hint="write NAME:N, e.g. thumbs:5")
+        found.append(f"{check_own_name(name, text)}:{as_whole(f'{name} {text}', slots, 1, MAX_SLOTS)}")
+    if len(found) > MAX_LIMITS:
+        raise BadInput(f"{name} names {len(found)}; the limit is {MAX_LIMITS}")
+    return name, tuple(dict.fromkeys(found))
+
+
+def _after(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    from queuectl.model.after import check_after
+
+    return name, check_after(name, value)
+
+
+def _on_dead(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    from queuectl.model.after import OnDead
+
+    return "on_dead", _one_of(name, value, list(OnDead))
+
+
+def _unique(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    key = as_text(name, value)
+    if not key.strip() or len(key) > MAX_KEY_LENGTH:
+        raise BadInput(f"bad {name} {shown_value(key)}", hint=f"any text of 1 to {MAX_KEY_LENGTH} characters")
+    return "unique_key", key
+
+
+def _unique_for(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    unique_for_ms = as_duration(name, value)
+    if unique_for_ms < 1:
+        raise BadInput(f"{name} 0 keeps nobody away", hint="leave it out: the key is held until the job has ended")
+    return "unique_for_ms", unique_for_ms
+
+
+def _on_conflict(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    from queuectl.model.unique import OnConflict
+
+    return name, _one_of(name, value, list(OnConflict))
+
+
+def _group(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    return name, check_own_name(name, value)
+
+
+def _max_failures(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    from queuectl.model.group import check_max_failures
+
+    return name, check_max_failures(name, value)
+
+
+def _on_group_done(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    return name, check_command(name, value)
+
+
+def _one_of(name: str, value: object, known: "list[str]") -> str:
+    text = as_text(name, value)
+    if text not in known:
+        raise UnknownName.among(name, text, known)
+    return text
+
+
 FIELDS: "dict[str, Callable[[str, object, int], tuple[str, object]]]" = {
     "id": _given_id,
     "command": _command,
@@ -310,6 +375,15 @@ FIELDS: "dict[str, Callable[[str, object, int], tuple[str, object]]]" = {
     "stdin": _stdin,
     "input": _input,
     "secrets": _secrets,
+    "at_most": _at_most,
+    "after": _after,
+    "on_dead_dependency": _on_dead,
+    "unique": _unique,
+    "unique_for": _unique_for,
+    "on_conflict": _on_conflict,
+    "group": _group,
+    "max_failures": _max_failures,
+    "on_group_done": _on_group_done,
 }
 # Fields that are kept together as one object, by the name of that object.
 PARTS = {

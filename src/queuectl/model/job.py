@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from queuectl.model.after import Parent
     from queuectl.model.launch import Launch
     from queuectl.model.policy import Policy
 
@@ -42,6 +43,15 @@ class JobSpec(Value):
     policy: "dict[str, object] | None" = None
     launch: "dict[str, object] | None" = None
     input: bytes | None = None
+    at_most: tuple[str, ...] = ()
+    after: "tuple[Parent, ...]" = ()
+    on_dead: str | None = None
+    unique_key: str | None = None
+    unique_for_ms: int | None = None
+    on_conflict: str | None = None
+    group: str | None = None
+    max_failures: str | None = None
+    on_group_done: str | None = None
 
     @property
     def needs_text(self) -> str:
@@ -55,7 +65,12 @@ class JobSpec(Value):
     @property
     def limit_keys(self) -> list[str]:
         """The limits it must stay within, by their keys."""
-        return limit_keys(self.mutexes, self.limits) if self.mutexes or self.limits else []
+        return limit_keys(self.mutexes, self.limits, self.at_most) if self.names_limits else []
+
+    @property
+    def names_limits(self) -> bool:
+        """Whether it must stay within any."""
+        return bool(self.mutexes or self.limits or self.at_most)
 
 
 class Job(Value):
@@ -97,6 +112,14 @@ class Job(Value):
     policy: str | None
     launch: str | None
     units: str | None
+    waits_for: int
+    """How many of the jobs it is to run after have not yet ended as asked."""
+    has_dependents: int
+    on_dead: str | None
+    starved_at: int | None
+    unique_key: str | None
+    unique_for_ms: int | None
+    group_name: str | None
 
     @classmethod
     def of_row(cls, row: "Sequence[object]") -> "Job":

@@ -250,6 +250,7 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "use": _use,
         "mutex": _list_as_enqueued,
         "limits": _list_as_enqueued,
+        "at_most": _list_as_enqueued,
         "policy": _or_null(_as_json(_part)),
         "launch": _or_null(_as_json(_part)),
         "input": _or_null(_input),
@@ -304,6 +305,7 @@ ADDED: "Mapping[str, Shape]" = {
         "use": {},
         "mutex": [],
         "limits": [],
+        "at_most": [],
         "units": {},
     },
 }

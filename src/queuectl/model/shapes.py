@@ -3,7 +3,7 @@
 import json
 
 from queuectl.model.fields import PARTS
-from queuectl.model.limits import LIMIT, MUTEX, key_words, names_in
+from queuectl.model.limits import AT_MOST, LIMIT, MUTEX, key_words, names_in
 from queuectl.model.needs import read_needs
 from queuectl.model.states import State
 from queuectl.model.units import iso_text
@@ -52,6 +52,11 @@ def job_shape(job: "Job") -> "Shape":
         "deadline": None if job.deadline_ms is None else job.deadline_ms / 1000,
         "deadline_at": time_shape(job.deadline_at),
         "parked_for": None if job.parked_for is None else key_words(job.parked_for),
+        "waits_for": job.waits_for,
+        "on_dead_dependency": job.on_dead,
+        "unique": job.unique_key,
+        "unique_for": None if job.unique_for_ms is None else job.unique_for_ms / 1000,
+        "group": job.group_name,
         "units": job.unit_map,
         "worker": job.worker_id,
         "cancel_requested": bool(job.cancel_requested),
@@ -67,6 +72,7 @@ def asked_shape(job: "Job") -> "Shape":
         "use": needs.use,
         "mutex": names_in(job.limit_list, MUTEX),
         "limits": names_in(job.limit_list, LIMIT),
+        "at_most": names_in(job.limit_list, AT_MOST),
     }
 
 

@@ -46,8 +46,13 @@ def spec_from_json(text: str, now_ms: int, base: JobSpec, *, is_line: bool = Fal
     return spec_from_fields(fields, now_ms, base)
 
 
-def spec_from_fields(fields: "Mapping[str, object]", now_ms: int, base: JobSpec) -> JobSpec:
-    """Check named values and lay them over `base`; the whole must be a job that can run."""
+def spec_from_fields(
+    fields: "Mapping[str, object]", now_ms: int, base: JobSpec, *, is_partial: bool = False
+) -> JobSpec:
+    """Check named values and lay them over `base`; the whole must be a job that can run.
+
+    `is_partial` says that more is laid over it later, so what belongs together may still be missing.
+    """
     changes, parts = read_fields(fields, now_ms, list(FIELDS))
     for part, own in parts.items():
         changes[part] = {**(getattr(base, part) or {}), **own}
@@ -63,7 +68,22 @@ def spec_from_fields(fields: "Mapping[str, object]", now_ms: int, base: JobSpec)
         check_together(has_argv=spec.argv is not None, env=spec.env or {}, policy=spec.policy, launch=launch)
         if spec.input is not None and "stdin_file" in launch:
             raise BadInput("give either stdin (a file) or input (the bytes), not both")
+    if not is_partial:
+        _refuse_alone(spec)
     return spec
+
+
+def _refuse_alone(spec: JobSpec) -> None:
+    """Refuse what says how something is done that is not asked for."""
+    for value, name, partner, is_there in (
+        (spec.on_dead, "on_dead_dependency", "after", bool(spec.after)),
+        (spec.unique_for_ms, "unique_for", "unique", spec.unique_key is not None),
+        (spec.on_conflict, "on_conflict", "unique", spec.unique_key is not None),
+        (spec.max_failures, "max_failures", "group", spec.group is not None),
+        (spec.on_group_done, "on_group_done", "group", spec.group is not None),
+    ):
+        if value is not None and not is_there:
+            raise BadInput(f"{name} is given without {partner}", hint=f"give {partner}, too, or leave it out")
 
 
 def check_together(

@@ -82,7 +82,7 @@ MOVES: dict[Move, tuple[frozenset[State], frozenset[State]]] = {
     Move.DUE: (WAITING_FOR_TIME, frozenset({State.PENDING})),
     Move.DEFER: (frozenset({State.PENDING, State.FAILED}), frozenset({State.SCHEDULED})),
     Move.CANCEL: (_WAITING, frozenset({State.CANCELLED})),
-    Move.PARK: (frozenset({State.PENDING}), frozenset({State.BLOCKED})),
+    Move.PARK: (frozenset({State.PENDING, State.SCHEDULED, State.FAILED}), frozenset({State.BLOCKED})),
     Move.UNBLOCK: (frozenset({State.BLOCKED}), frozenset({State.PENDING, State.SCHEDULED})),
     Move.STARVE: (frozenset({State.BLOCKED}), frozenset({State.CANCELLED})),
     Move.EXPIRE: (_WAITING, frozenset({State.DEAD})),
@@ -102,12 +102,12 @@ WHY: dict[Move, str] = {
     Move.DUE: "its time has come, or a person said `retry`",
     Move.DEFER: "a person gave it a later time",
     Move.CANCEL: "a person cancelled it while it waited",
-    Move.PARK: "a named limit it needs is taken",
+    Move.PARK: "a named limit it needs is taken, or a job it runs after was retried with its dependents",
     Move.UNBLOCK: "what it waited for is there, or a person released it",
-    Move.STARVE: "a job it waited for died",
+    Move.STARVE: "a job it waited for ended otherwise than it asked",
     Move.EXPIRE: "its deadline passed before it could run",
     Move.HOLD: "a person held it",
-    Move.REVIVE: "a person gave it a fresh life; history is kept",
+    Move.REVIVE: "a person gave it, or what had starved it, a fresh life; history is kept",
 }
 
 

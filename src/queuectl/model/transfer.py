@@ -338,8 +338,10 @@ def _read_job(fields: "Shape") -> Job:
     fields["given_id"] = fields.pop("id")
     fields["worker_id"] = fields.pop("worker")
     fields["needs"] = needs_text(fields["needs"], fields.pop("use")) or None  # type: ignore[arg-type]
-    keys = limit_keys(fields.pop("mutex"), fields["limits"])  # type: ignore[arg-type]
+    keys = limit_keys(fields.pop("mutex"), fields["limits"], fields.pop("at_most"))  # type: ignore[arg-type]
     fields["limits"] = dumps(keys) if keys else None
+    fields |= {"waits_for": 0, "has_dependents": 0, "on_dead": None, "starved_at": None}
+    fields |= {"unique_key": None, "unique_for_ms": None, "group_name": None}
     job = Job.of_row([0 if name == "lane_id" else fields[name] for name in Job.FIELDS])
     for is_wrong, words in (
         ((job.command is None) == (job.argv is None), "has either a command or an argv"),

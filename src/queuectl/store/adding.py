@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 _INSERTED = (
     "seq", "given_id", "state", "queue", "lane_id", "priority", "max_retries", "run_at", "created_at", "updated_at",
     "timeout_ms", "backoff", "cwd", "env", "tags", "command", "argv", "split_output", "held_at", "needs", "limits",
-    "parked_for", "deadline_ms", "deadline_at", "policy", "launch",
+    "parked_for", "deadline_ms", "deadline_at", "policy", "launch", "waits_for", "on_dead", "unique_key",
+    "unique_for_ms", "group_name",
 )  # fmt: skip
 
 
@@ -29,15 +30,17 @@ class Terms(Value):
 
 
 def insert(
-    tx: "Tx", specs: "Sequence[JobSpec]", terms: "Mapping[str, Terms]", parked: "Mapping[int, str]"
-) -> "Sequence[int]":
-    """Add jobs and return their numbers, in order. The caller has the terms of their queues and checked the given ids.
+    tx: "Tx",
+    specs: "Sequence[JobSpec]",
+    seqs: "Sequence[int]",
+    terms: "Mapping[str, Terms]",
+    parked: "Mapping[int, str]",
+) -> None:
+    """Add jobs under reserved numbers. The caller has the terms of their queues and checked the given ids.
 
-    `parked` names those, by their place, that wait for a limit from the start.
+    `parked` names those, by their place, that wait for a limit from the start. Those that name parents wait for them.
     """
-    seqs = tx.dialect.reserve_seqs(len(specs))
     tx.insert_many("jobs", _INSERTED, _rows(specs, seqs, terms, parked, tx.now))
-    return seqs
 
 
 def insert_as_they_are(tx: "Tx", copies: "Sequence[Job]") -> None:
@@ -71,7 +74,7 @@ def _rows(
         yield (
             seq,
             spec.given_id,
-            "blocked" if spec.hold or place in parked else state,
+            "blocked" if spec.hold or spec.after or place in parked else state,
             spec.queue,
             queue.lanes[needs],
             queue.priority if spec.priority is None else spec.priority,
@@ -95,6 +98,11 @@ def _rows(
             None if spec.deadline_ms is None else max(now, run_at or 0) + spec.deadline_ms,
             dumps(spec.policy) if spec.policy else None,
             _launch_text(spec),
+            len(spec.after),
+            spec.on_dead,
+            spec.unique_key,
+            spec.unique_for_ms,
+            spec.group,
         )
 
 

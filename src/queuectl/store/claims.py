@@ -47,6 +47,8 @@ class Taken(Value):
     """When a rate lets a job start that it forbids now."""
     is_cut_short: bool = False
     """Whether something may be left that was out of reach for a moment: look again soon."""
+    buried: tuple[Job, ...] = ()
+    """Jobs that were next, but whose deadline had passed."""
     narrow: frozenset[str] | None = None
     """The queues that let only so many run: whoever ends a job there makes room. None: nobody looked."""
 
@@ -99,7 +101,7 @@ def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
 
 def _taken(admission: Admission, taken: "Sequence[Job]") -> Taken:
     claims = tuple(Claim(job=job) for job in sorted(taken, key=lambda job: (-job.priority, job.seq)))
-    return Taken.of_row((claims, admission.opens_at, admission.is_cut_short, admission.narrow))
+    return Taken.of_row((claims, admission.opens_at, admission.is_cut_short, tuple(admission.buried), admission.narrow))
 
 
 def _turns(taker: Taker, taken: "Sequence[Job]") -> Turns | None:

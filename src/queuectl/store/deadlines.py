@@ -27,8 +27,11 @@ def has_overdue(tx: "Tx") -> bool:
     return row is not None and row[0] is not None and int(row[0]) <= tx.now
 
 
-def expire_overdue(tx: "Tx", most: int) -> int:
-    """Bury jobs that wait, for whatever, and whose deadline has passed, the longest over first; return how many."""
+def expire_overdue(tx: "Tx", most: int) -> tuple[int, list[Job]]:
+    """Bury jobs that wait, for whatever, and whose deadline has passed, the longest over first.
+
+    Return how many were looked at, and those that were buried.
+    """
     # A lower bound, too: else PostgreSQL expects a third of all jobs to be overdue, and sorts instead of walking.
     rows = tx.rows(
         f"""
@@ -44,7 +47,6 @@ def expire_overdue(tx: "Tx", most: int) -> int:
     # Tried, not waited for, since the rows are held: those of a limit somebody is busy with are left for the next look.
     ours = tx.try_lock(key for job in overdue for key in job.limit_list)
     buried = [job for job in overdue if ours.issuperset(job.limit_list)]
-    for job in buried:
-        expire(tx, job)
+    dead = [after for job in buried if (after := expire(tx, job)) is not None]
     parking.left_line(tx, buried)
-    return len(rows)
+    return len(rows), dead

@@ -73,6 +73,8 @@ class Admission:
         self._taker = taker
         self.opens_at: int | None = None
         """When a rate lets a job start that it forbids now."""
+        self.buried: list[Job] = []
+        """Jobs that were next, but whose deadline had passed."""
         self.is_cut_short = False
         """Whether something may be left that was out of reach for a moment: look again soon."""
         self._lanes = self._look()
@@ -241,7 +243,9 @@ class Admission:
         self._stop_at_enough()
 
     def _bury(self, job: Job) -> None:
-        expire(self._tx, job)
+        dead = expire(self._tx, job)
+        if dead is not None:
+            self.buried.append(dead)
         self._keys.update(job.limit_list)  # others may go in its place
         self._aside += 1
         self._stop_at_enough()

@@ -60,6 +60,7 @@ class Filter(Value):
     hindrances: tuple[Hindrance, ...] = ()
     """Of those that are blocked, why; empty means for whatever reason."""
     queue: str | None = None
+    group: str | None = None
     tags: tuple[str, ...] = ()
     text: str | None = None
     """What the command holds, letter by letter."""
@@ -336,33 +337,6 @@ def has_unfinished(tx: "Tx", lanes: "Sequence[int]") -> bool:
     return False
 
 
-def finished_before(tx: "Tx", state: State, before: int, limit: int) -> list[int]:
-    """Return the numbers of jobs that came to a final state before a time, the longest over first; takes them."""
-    rows = tx.rows(
-        f"""
-        SELECT seq
-          FROM jobs
-         WHERE {_finished(tx, state)} AND finished_at < :before
-         ORDER BY finished_at
-         LIMIT :limit {tx.dialect.skip_locked}
-        """,
-        {"before": before, "limit": limit},
-    )
-    return [int(row[0] or 0) for row in rows]
-
-
-def count_finished_before(tx: "Tx", state: State, before: int) -> int:
-    """Return how many jobs came to a final state before a time."""
-    sql = f"SELECT count(*) FROM jobs WHERE {_finished(tx, state)} AND finished_at < :before"
-    row = tx.row(sql, {"before": before})
-    return int(row[0] or 0) if row else 0
-
-
-def _finished(tx: "Tx", state: State) -> str:
-    """A final state, spelt so that jobs_finished is sought: else SQLite reads all three, and sorts what it finds."""
-    return f"state IN ('completed', 'dead', 'cancelled') AND {tx.dialect.likely}(state = '{state}')"
-
-
 def seqs_between(tx: "Tx", first: int, last: int) -> set[int]:
     """Return which numbers of a range, both ends included, jobs have."""
     rows = tx.rows("SELECT seq FROM jobs WHERE seq >= :first AND seq <= :last", {"first": first, "last": last})
@@ -372,23 +346,6 @@ def seqs_between(tx: "Tx", first: int, last: int) -> set[int]:
 def has_beyond(tx: "Tx", seq: int) -> bool:
     """Whether a job has a higher number."""
     return tx.row("SELECT seq FROM jobs WHERE seq > :seq ORDER BY seq LIMIT 1", {"seq": seq}) is not None
-
-
-def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
-    """Remove jobs that are not running, with their runs; return how many went."""
-    gone = 0
-    for start in range(0, len(seqs), CHUNK):
-        names, params = listed("seq", seqs[start : start + CHUNK])
-        rows = tx.rows(f"DELETE FROM jobs WHERE state <> 'processing' AND seq IN ({names}) RETURNING seq", params)
-        if rows:
-            names, params = listed("seq", [int(row[0] or 0) for row in rows])
-            tx.changed(f"DELETE FROM inputs WHERE job_seq IN ({names})", params)
-            kept = tx.rows(
-                f"DELETE FROM attempts WHERE job_seq IN ({names}) RETURNING output_file, stderr_file", params
-            )
-            tx.discard(str(name) for row in kept for name in row if name is not None)
-        gone += len(rows)
-    return gone
 
 
 def _seqs(tx: "Tx", wanted: Filter, order: str, limit: int) -> list[int]:
@@ -408,6 +365,9 @@ def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
     if wanted.queue is not None:
         parts.append("lane_id IN (SELECT id FROM lanes WHERE queue = :queue)")  # lanes are in the partial indexes
         params["queue"] = wanted.queue
+    if wanted.group is not None:
+        parts.append("group_name IS NOT NULL AND group_name = :group")
+        params["group"] = wanted.group
     for number, tag in enumerate(wanted.tags):
         parts.append(f"tags IS NOT NULL AND {_holds('tags', f'tag_{number}')}")
         params[f"tag_{number}"] = f'"{tag}"'

@@ -5,7 +5,7 @@ dies.
 """
 
 from queuectl.model.job import Job, read_list
-from queuectl.model.limits import LIMIT, MUTEX, Limit
+from queuectl.model.limits import LIMIT, Limit, slots_in
 from queuectl.model.states import State
 from queuectl.model.value import columns_of
 from queuectl.store.jobs import COLUMNS as JOB_COLUMNS
@@ -64,7 +64,7 @@ def drop(tx: "Tx", name: str) -> bool:
 
 def slots_of(tx: "Tx", keys: "Collection[str]") -> dict[str, int]:
     """Return how many may run at once, by key; a limit nobody made holds nothing back."""
-    slots = {key: 1 if key.startswith(MUTEX) else UNLIMITED for key in keys}
+    slots = {key: slots_in(key) or UNLIMITED for key in keys}
     named = [key.removeprefix(LIMIT) for key in keys if key.startswith(LIMIT)]
     if named:
         names, params = listed("name", named)

@@ -5,7 +5,7 @@ Every statement names the states a move may leave in its WHERE, so a job that ha
 
 from queuectl.model.job import Job
 from queuectl.model.states import FINAL, MOVES, Move, State
-from queuectl.store.jobs import COLUMNS, listed
+from queuectl.store.jobs import CHUNK, COLUMNS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _SETTLE = """
            finished_at = :finished_at, exit_code = :exit_code, error = :error, worker_id = NULL, cancel_requested = 0,
            units = NULL, updated_at = :now
      WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id
+    RETURNING has_dependents
 """
 
 # Looked up first and moved after: most of the time nothing is due, and then this is one probe of jobs_due.
@@ -43,11 +44,11 @@ _EFFECTS = {
     Move.CANCEL: "finished_at = :now, error = :error, held_at = NULL, parked_for = NULL,",
     Move.PARK: "parked_for = :parked_for,",
     Move.UNBLOCK: "run_at = :run_at, held_at = NULL, parked_for = NULL,",
-    Move.STARVE: "finished_at = :now, error = :error, held_at = NULL, parked_for = NULL,",
+    Move.STARVE: "finished_at = :now, starved_at = :now, error = :error, held_at = NULL, parked_for = NULL,",
     Move.EXPIRE: "finished_at = :now, error = :error, held_at = NULL, parked_for = NULL,",
     Move.HOLD: "held_at = :now,",
     Move.REVIVE: "finished_at = NULL, error = NULL, exit_code = NULL, attempts = 0, losses = 0, run_at = :run_at,"
-    " deadline_at = :now + deadline_ms,",
+    " deadline_at = :now + deadline_ms, starved_at = NULL,",
 }
 
 
@@ -66,9 +67,11 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
         "now": tx.now,
         **claim.fence,
     }
-    if not tx.changed(_SETTLE, changes):
+    row = tx.row(_SETTLE, changes)
+    if row is None:
         return None
     return job.replace(
+        has_dependents=row[0],  # others may have come to wait for it while it ran
         state=verdict.state,
         attempts=job.attempts + verdict.charged,
         losses=job.losses + verdict.losses,
@@ -158,13 +161,76 @@ def park_for_another(tx: "Tx", lane_id: int, limits: str, key: str, other: str, 
     )
 
 
-def hold_parked(tx: "Tx", seq: int) -> Job | None:
-    """Let a person hold a job that waited for a limit: from now on it waits for that person alone."""
+def free(tx: "Tx", seqs: "Sequence[int]") -> int:
+    """Put jobs that wait for no other any more, and for no person, in the line, or let them wait for their time."""
+    moved = 0
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        moved += tx.changed(
+            f"""
+            UPDATE jobs
+               SET state = CASE WHEN run_at > :now THEN 'scheduled' ELSE 'pending' END, updated_at = :now
+             WHERE state = 'blocked' AND waits_for = 0 AND held_at IS NULL AND parked_for IS NULL AND seq IN ({names})
+            """,
+            {**params, "now": tx.now},
+        )
+    return moved
+
+
+def starve(tx: "Tx", seqs: "Sequence[int]", error: str) -> list[Job]:
+    """Cancel jobs that wait for one which ended otherwise than they asked; return them."""
+    return _end_many(tx, Move.STARVE, seqs, error)
+
+
+def cancel(tx: "Tx", seqs: "Sequence[int]", error: str) -> list[Job]:
+    """Cancel those of many jobs that wait; return them."""
+    return _end_many(tx, Move.CANCEL, seqs, error)
+
+
+def _end_many(tx: "Tx", what: Move, seqs: "Sequence[int]", error: str) -> list[Job]:
+    ended: list[Job] = []
+    sources = ", ".join(f"'{state}'" for state in sorted(MOVES[what][0]))
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        rows = tx.rows(
+            f"""
+            UPDATE jobs
+               SET state = 'cancelled', {_EFFECTS[what]} updated_at = :now
+             WHERE state IN ({sources}) AND seq IN ({names})
+            RETURNING {COLUMNS}
+            """,
+            {**params, "now": tx.now, "error": error},
+        )
+        ended += [Job.of_row(row) for row in rows]
+    return ended
+
+
+def wait_again(tx: "Tx", seq: int) -> Job | None:
+    """Take a job that has not run yet out of the line: what it waited for runs again."""
+    return move(tx, Move.PARK, seq, State.BLOCKED)
+
+
+def let_go(tx: "Tx", seq: int) -> Job | None:
+    """Let a job that a person held, and that waits for others, go on waiting for those alone."""
+    row = tx.row(
+        f"""
+        UPDATE jobs
+           SET held_at = NULL, updated_at = :now
+         WHERE state = 'blocked' AND held_at IS NOT NULL AND waits_for > 0 AND seq = :seq
+        RETURNING {COLUMNS}
+        """,
+        {"seq": seq, "now": tx.now},
+    )
+    return None if row is None else Job.of_row(row)
+
+
+def hold_blocked(tx: "Tx", seq: int) -> Job | None:
+    """Let a person hold a job that waited for a limit or for other jobs: it waits for that person as well."""
     row = tx.row(
         f"""
         UPDATE jobs
            SET held_at = :now, parked_for = NULL, updated_at = :now
-         WHERE state = 'blocked' AND parked_for IS NOT NULL AND seq = :seq
+         WHERE state = 'blocked' AND held_at IS NULL AND seq = :seq
         RETURNING {COLUMNS}
         """,
         {"seq": seq, "now": tx.now},

@@ -1,0 +1,181 @@
+"""Dependencies: finding the jobs that new ones are to run after. What follows when those end is in endings.py."""
+
+from queuectl.actions.endings import Ending, answer, follow
+from queuectl.actions.selection import no_such_job
+from queuectl.errors import BadInput, NotFound
+from queuectl.model.after import LATEST, Kind
+from queuectl.model.job import JobSpec
+from queuectl.model.states import FINAL, State
+from queuectl.store import edges, jobs, moves, parking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from queuectl.model.after import Parent
+    from queuectl.model.job import Job
+    from queuectl.store.database import Tx
+
+SHOWN_OF_A_CYCLE = 12
+_IN_LINE = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
+
+
+class Graph:
+    """What new jobs are to run after: found and held before they are written, told how those ended after."""
+
+    def __init__(self, tx: "Tx", specs: "Sequence[JobSpec]") -> None:
+        """Find the parents, hold those that exist already, and refuse a cycle or what cannot be known any more.
+
+        They are held in the order of their numbers and read after that: else one could end, and pass its new child by.
+        """
+        self._tx = tx
+        self._places = {spec.given_id: place for place, spec in enumerate(specs) if spec.given_id is not None}
+        refuse_cycles(specs)
+        wanted = {parent.id for spec in specs for parent in spec.after} - self._places.keys()
+        numbers = {name: number for name in sorted(wanted) if (number := _number_of(tx, name)) is not None}
+        self._held = {job.seq: job for job in jobs.lock(tx, sorted(set(numbers.values())))}
+        self._outside = {name: number for name, number in numbers.items() if number in self._held}
+        self.specs = [spec.replace(after=self._known(spec.after)) if spec.after else spec for spec in specs]
+
+    def _known(self, after: "tuple[Parent, ...]") -> "tuple[Parent, ...]":
+        """Return the parents that are there, each once, or raise; one that is gone has ended, however."""
+        found: dict[object, Parent] = {}
+        for parent in after:
+            if parent.id in self._places:
+                found.setdefault(parent.id, parent)
+            elif parent.id in self._outside:
+                found.setdefault(self._outside[parent.id], parent)
+            elif not _was_there(self._tx, parent.id):
+                raise no_such_job(self._tx, parent.id)
+            elif parent.kind is not Kind.ANY:
+                raise NotFound(
+                    f"job {parent.id} is gone: nobody knows how it ended",
+                    hint=f"leave it out, or say any:{parent.id} if it does not matter",
+                )
+        return tuple(found.values())
+
+    @property
+    def outside(self) -> set[int]:
+        """The numbers of the parents that were there before."""
+        return set(self._held)
+
+    def write(self, seqs: "Sequence[int]") -> "list[Job]":
+        """Write who waits for whom, once the jobs are there; return those that are cancelled for it at once."""
+        tx = self._tx
+        rows = [
+            (child, self._number(parent, seqs), parent.kind)
+            for child, spec in zip(seqs, self.specs, strict=True)
+            for parent in spec.after
+        ]
+        edges.insert(tx, rows)
+        edges.mark_parents(tx, sorted({parent for _, parent, _ in rows}))
+        named = {parent for _, parent, _ in rows}
+        over = [job for seq, job in sorted(self._held.items()) if seq in named and job.state in FINAL]
+        return answer(tx, [Ending(seq=job.seq, id=job.id, state=job.state) for job in over])
+
+    def _number(self, parent: "Parent", seqs: "Sequence[int]") -> int:
+        place = self._places.get(parent.id)
+        return self._outside[parent.id] if place is None else seqs[place]
+
+
+def rewire(tx: "Tx", job: "Job", after: "tuple[Parent, ...]") -> "Job":
+    """Let a job that exists, and that the caller holds, run after others than before; return it as it is then."""
+    edges.drop(tx, [job.seq])
+    spec = JobSpec(given_id=job.given_id, after=after)
+    graph = Graph(tx, [spec.replace(given_id=None)])
+    _refuse_circle(tx, job, graph)
+    starved = graph.write([job.seq])
+    waits_for = edges.recount(tx, job.seq)
+    follow(tx, starved)
+    if waits_for and job.state in _IN_LINE:
+        moves.wait_again(tx, job.seq)
+        tx.try_lock(job.limit_list)
+        parking.left_line(tx, [job])
+    elif not waits_for and job.state is State.BLOCKED and moves.free(tx, [job.seq]):
+        tx.wake()
+    return jobs.get(tx, job.seq) or job
+
+
+def reconsider(tx: "Tx", job: "Job") -> "Job":
+    """Tell a job again how those ended that it waits for: it may make something else of it now."""
+    parents = jobs.lock(tx, [edge.parent_seq for edge in edges.of_child(tx, job.seq)])
+    over = [Ending(seq=parent.seq, id=parent.id, state=parent.state) for parent in parents if parent.state in FINAL]
+    follow(tx, answer(tx, over))
+    return jobs.get(tx, job.seq) or job
+
+
+def _refuse_circle(tx: "Tx", job: "Job", graph: Graph) -> None:
+    """Refuse to let a job run after one that itself runs after it, near or far."""
+    came_from: dict[int, int] = {}
+    edge = graph.outside
+    if job.seq in edge:
+        raise _circle([job.id, job.id])
+    while edge:
+        steps = {each.parent_seq: each.child_seq for each in edges.between(tx, sorted(edge))}
+        came_from |= {parent: child for parent, child in steps.items() if parent not in came_from}
+        if job.seq in steps:
+            path, at = [job.seq], came_from[job.seq]
+            while True:
+                path.append(at)
+                if at not in came_from or at in graph.outside:
+                    break
+                at = came_from[at]
+            found = {each.seq: each.id for each in jobs.by_seqs(tx, path)}
+            raise _circle([job.id, *(found.get(seq, str(seq)) for seq in reversed(path))])
+        edge = set(steps) - edge
+
+
+def _circle(names: "Sequence[str]") -> BadInput:
+    return BadInput(
+        f"jobs would wait for each other in a circle: {' -> '.join(names)}",
+        hint="each runs after the one its arrow points to; leave out one of them",
+    )
+
+
+def refuse_cycles(specs: "Sequence[JobSpec]") -> None:
+    """Refuse jobs of one batch that wait for each other in a circle, and show it."""
+    ids = {spec.given_id for spec in specs if spec.given_id is not None}
+    ahead = {
+        spec.given_id: [parent.id for parent in spec.after if parent.id in ids]
+        for spec in specs
+        if spec.given_id is not None and spec.after
+    }
+    circle = find_cycle(ahead)
+    if circle:
+        shown = circle if len(circle) <= SHOWN_OF_A_CYCLE else [*circle[: SHOWN_OF_A_CYCLE - 1], "...", circle[0]]
+        raise BadInput(
+            f"jobs wait for each other in a circle: {' -> '.join(shown)}",
+            hint="each runs after the one its arrow points to; leave out one of them. Nothing was added",
+        )
+
+
+def find_cycle(ahead: "Mapping[str, Sequence[str]]") -> list[str]:
+    """Return a circle among names that each point to others, its first name again at its end; empty: there is none."""
+    over: set[str] = set()
+    for start in ahead:
+        if start in over:
+            continue
+        path: dict[str, None] = {start: None}
+        turns = [iter(ahead[start])]
+        while turns:
+            following = next(turns[-1], None)
+            if following is None:
+                turns.pop()
+                over.add(path.popitem()[0])
+            elif following in path:
+                names = list(path)
+                return [*names[names.index(following) :], following]
+            elif following not in over:
+                path[following] = None
+                turns.append(iter(ahead.get(following, ())))
+    return []
+
+
+def _number_of(tx: "Tx", name: str) -> int | None:
+    job = jobs.find(tx, name)
+    return None if job is None else job.seq
+
+
+def _was_there(tx: "Tx", name: str) -> bool:
+    """Whether a name is a number that was given out: its job was pruned or deleted."""
+    return name != LATEST and name.isdigit() and 0 < int(name) <= tx.dialect.last_number("jobs", "seq")

@@ -1,0 +1,133 @@
+"""Groups: jobs under one name. What happens when they fail or have all ended is decided in actions/endings.py."""
+
+from queuectl.model.group import Group
+from queuectl.model.states import FINAL, State
+from queuectl.model.value import columns_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.store.database import Tx
+
+COLUMNS = columns_of(Group)
+UNFINISHED = tuple(state for state in State if state not in FINAL)
+
+
+def get(tx: "Tx", name: str) -> Group | None:
+    """Return a group."""
+    return _get(tx, name, "")
+
+
+def get_for_update(tx: "Tx", name: str) -> Group | None:
+    """Return a group and keep others from changing it until this transaction ends."""
+    return _get(tx, name, tx.dialect.for_update)
+
+
+def join(tx: "Tx", name: str, jobs: int, *, max_failures: str | None, on_done: str | None) -> None:
+    """Add so many jobs to a group; makes it where there is none. What is given takes the place of what it had."""
+    tx.changed(
+        """
+        INSERT INTO job_groups (name, jobs, max_failures, on_done, created_at)
+        VALUES (:name, :jobs, :max_failures, :on_done, :now)
+        ON CONFLICT (name) DO UPDATE
+           SET jobs = job_groups.jobs + :jobs, done_at = NULL,
+               max_failures = COALESCE(:max_failures, job_groups.max_failures),
+               on_done = COALESCE(:on_done, job_groups.on_done)
+        """,
+        {"name": name, "jobs": jobs, "max_failures": max_failures, "on_done": on_done, "now": tx.now},
+    )
+
+
+def note_done(tx: "Tx", name: str) -> None:
+    """Note that all of a group have ended."""
+    tx.changed("UPDATE job_groups SET done_at = :now WHERE name = :name", {"name": name, "now": tx.now})
+
+
+def note_stopped(tx: "Tx", name: str) -> None:
+    """Note that the rest of a group is cancelled."""
+    tx.changed("UPDATE job_groups SET stopped_at = :now WHERE name = :name", {"name": name, "now": tx.now})
+
+
+def reopen(tx: "Tx", name: str) -> None:
+    """Note that jobs of a group run again."""
+    tx.changed(
+        """
+        UPDATE job_groups
+           SET stopped_at = NULL, done_at = NULL
+         WHERE name = :name AND (stopped_at IS NOT NULL OR done_at IS NOT NULL)
+        """,
+        {"name": name},
+    )
+
+
+def failures(tx: "Tx", name: str, most: int) -> int:
+    """Return how many jobs of a group are dead, up to `most`."""
+    rows = tx.rows(
+        "SELECT seq FROM jobs WHERE group_name IS NOT NULL AND group_name = :name AND state = 'dead' LIMIT :most",
+        {"name": name, "most": most},
+    )
+    return len(rows)
+
+
+def has_unfinished(tx: "Tx", name: str) -> bool:
+    """Whether a job of a group has not ended: a probe of jobs_group for each state."""
+    return any(_first(tx, name, state) is not None for state in UNFINISHED)
+
+
+def unfinished(tx: "Tx", name: str, after: int, most: int) -> list[int]:
+    """Return the numbers of jobs of a group that have not ended, beyond `after`: one page."""
+    states = ", ".join(f"'{state}'" for state in UNFINISHED)
+    rows = tx.rows(
+        f"""
+        SELECT seq
+          FROM jobs
+         WHERE group_name IS NOT NULL AND group_name = :name AND state IN ({states}) AND seq > :after
+         ORDER BY seq
+         LIMIT :most
+        """,
+        {"name": name, "after": after, "most": most},
+    )
+    return [int(row[0] or 0) for row in rows]
+
+
+def counts(tx: "Tx", name: str) -> dict[State, int]:
+    """Return how many jobs of a group are in each state; from jobs_group alone."""
+    rows = tx.rows(
+        "SELECT state, count(*) FROM jobs WHERE group_name IS NOT NULL AND group_name = :name GROUP BY state",
+        {"name": name},
+    )
+    return {State(str(state)): int(number or 0) for state, number in rows}
+
+
+def names(tx: "Tx", most: int) -> list[str]:
+    """Return the names of groups, the newest first."""
+    rows = tx.rows("SELECT name FROM job_groups ORDER BY created_at DESC, name LIMIT :most", {"most": most})
+    return [str(row[0]) for row in rows]
+
+
+def forget_empty(tx: "Tx", most: int) -> int:
+    """Remove groups none of whose jobs is left."""
+    rows = tx.rows(
+        f"""
+        SELECT g.name
+          FROM job_groups g
+         WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.group_name IS NOT NULL AND j.group_name = g.name)
+         LIMIT :most {tx.dialect.skip_locked}
+        """,
+        {"most": most},
+    )
+    # Looked at again now that they are held: somebody may have been adding to one.
+    empty = [str(row[0]) for row in rows if not counts(tx, str(row[0]))]
+    return sum(tx.changed("DELETE FROM job_groups WHERE name = :name", {"name": name}) for name in empty)
+
+
+def _first(tx: "Tx", name: str, state: State) -> int | None:
+    row = tx.row(
+        "SELECT seq FROM jobs WHERE group_name IS NOT NULL AND group_name = :name AND state = :state LIMIT 1",
+        {"name": name, "state": state.value},
+    )
+    return None if row is None else int(row[0] or 0)
+
+
+def _get(tx: "Tx", name: str, lock: str) -> Group | None:
+    row = tx.row(f"SELECT {COLUMNS} FROM job_groups WHERE name = :name {lock}", {"name": name})
+    return None if row is None else Group.of_row(row)

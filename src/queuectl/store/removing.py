@@ -1,0 +1,81 @@
+"""Removing: jobs that are over, with everything kept of them. Who may be removed when is decided in actions/."""
+
+from queuectl.store import edges
+from queuectl.store.jobs import CHUNK, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuectl.model.states import State
+    from queuectl.store.database import Tx
+
+# A job that ended is needed for as long as one that runs after it has not. Spelt with LIMIT: PostgreSQL would else read
+# every edge there is into a table of its own.
+_IS_NEEDED = """
+    (jobs.has_dependents = 1 AND (
+        SELECT 1
+          FROM edges e
+          JOIN jobs child ON child.seq = e.child_seq
+         WHERE e.parent_seq = jobs.seq AND child.state NOT IN ('completed', 'dead', 'cancelled')
+         LIMIT 1) IS NOT NULL)
+"""
+
+
+def finished_before(tx: "Tx", state: "State", before: int, limit: int) -> list[int]:
+    """Return the numbers of jobs that came to a final state before a time, the longest over first; takes them.
+
+    One that others still run after is left out.
+    """
+    rows = tx.rows(
+        f"""
+        SELECT seq
+          FROM jobs
+         WHERE {_finished(tx, state)} AND finished_at < :before AND NOT {_IS_NEEDED}
+         ORDER BY finished_at
+         LIMIT :limit {tx.dialect.skip_locked}
+        """,
+        {"before": before, "limit": limit},
+    )
+    return [int(row[0] or 0) for row in rows]
+
+
+def count_finished_before(tx: "Tx", state: "State", before: int) -> int:
+    """Return how many jobs came to a final state before a time and are needed by nobody."""
+    sql = f"SELECT count(*) FROM jobs WHERE {_finished(tx, state)} AND finished_at < :before AND NOT {_IS_NEEDED}"
+    row = tx.row(sql, {"before": before})
+    return int(row[0] or 0) if row else 0
+
+
+def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
+    """Remove jobs that are not running, with their runs; return how many went."""
+    gone = 0
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        rows = tx.rows(
+            f"DELETE FROM jobs WHERE state <> 'processing' AND seq IN ({names}) RETURNING seq, unique_key", params
+        )
+        if rows:
+            removed = [int(row[0] or 0) for row in rows]
+            names, params = listed("seq", removed)
+            tx.changed(f"DELETE FROM inputs WHERE job_seq IN ({names})", params)
+            edges.drop(tx, removed)
+            _free_keys(tx, [(str(key), int(seq or 0)) for seq, key in rows if key is not None])
+            kept = tx.rows(
+                f"DELETE FROM attempts WHERE job_seq IN ({names}) RETURNING output_file, stderr_file", params
+            )
+            tx.discard(str(name) for row in kept for name in row if name is not None)
+        gone += len(rows)
+    return gone
+
+
+def _free_keys(tx: "Tx", keys: "Sequence[tuple[str, int]]") -> None:
+    if keys:
+        from queuectl.store import unique_keys  # few jobs have one
+
+        unique_keys.forget(tx, keys)
+
+
+def _finished(tx: "Tx", state: "State") -> str:
+    """A final state, spelt so that jobs_finished is sought: else SQLite reads all three, and sorts what it finds."""
+    return f"state IN ('completed', 'dead', 'cancelled') AND {tx.dialect.likely}(state = '{state}')"
