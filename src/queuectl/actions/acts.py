@@ -3,7 +3,7 @@
 import time
 
 from queuectl.actions import pace, selection
-from queuectl.actions.endings import follow
+from queuectl.actions.endings import follow, look_at_group
 from queuectl.actions.liveness import pulse
 from queuectl.actions.revival import revive, revive_with_dependents
 from queuectl.errors import BadInput, NotFound, Refused
@@ -263,6 +263,8 @@ def _delete(tx: "Tx", job: "Job") -> Done:
     if not removing.delete(tx, [job.seq]):
         raise _running(job, "delete")
     parking.left_line(tx, [job])
+    if job.group_name is not None and job.state not in FINAL:
+        follow(tx, look_at_group(tx, job.group_name, has_deaths=False))
     return Done(job=job, note="deleted")
 
 

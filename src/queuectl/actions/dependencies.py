@@ -32,7 +32,7 @@ class Graph:
         self._places = {spec.given_id: place for place, spec in enumerate(specs) if spec.given_id is not None}
         refuse_cycles(specs)
         wanted = {parent.id for spec in specs for parent in spec.after} - self._places.keys()
-        numbers = {name: number for name in sorted(wanted) if (number := _number_of(tx, name)) is not None}
+        numbers = jobs.numbers_of(tx, sorted(wanted))
         self._held = {job.seq: job for job in jobs.lock(tx, sorted(set(numbers.values())))}
         self._outside = {name: number for name, number in numbers.items() if number in self._held}
         self.specs = [spec.replace(after=self._known(spec.after)) if spec.after else spec for spec in specs]
@@ -41,10 +41,10 @@ class Graph:
         """Return the parents that are there, each once, or raise; one that is gone has ended, however."""
         found: dict[object, Parent] = {}
         for parent in after:
-            if parent.id in self._places:
-                found.setdefault(parent.id, parent)
-            elif parent.id in self._outside:
-                found.setdefault(self._outside[parent.id], parent)
+            if parent.id in self._places or parent.id in self._outside:
+                other = found.setdefault(self._outside.get(parent.id, parent.id), parent)
+                if other.kind is not parent.kind:
+                    raise BadInput(f"{other.text} and {parent.text} are the same job", hint="leave out one of them")
             elif not _was_there(self._tx, parent.id):
                 raise no_such_job(self._tx, parent.id)
             elif parent.kind is not Kind.ANY:
@@ -59,8 +59,8 @@ class Graph:
         """The numbers of the parents that were there before."""
         return set(self._held)
 
-    def write(self, seqs: "Sequence[int]") -> "list[Job]":
-        """Write who waits for whom, once the jobs are there; return those that are cancelled for it at once."""
+    def link(self, seqs: "Sequence[int]") -> None:
+        """Write who waits for whom, once the jobs are there."""
         tx = self._tx
         rows = [
             (child, self._number(parent, seqs), parent.kind)
@@ -69,9 +69,11 @@ class Graph:
         ]
         edges.insert(tx, rows)
         edges.mark_parents(tx, sorted({parent for _, parent, _ in rows}))
-        named = {parent for _, parent, _ in rows}
-        over = [job for seq, job in sorted(self._held.items()) if seq in named and job.state in FINAL]
-        return answer(tx, [Ending(seq=job.seq, id=job.id, state=job.state) for job in over])
+
+    def tell(self) -> "list[Job]":
+        """Tell them of the parents that have ended already; return those that are cancelled for it at once."""
+        over = [job for _, job in sorted(self._held.items()) if job.state in FINAL]
+        return answer(self._tx, [Ending(seq=job.seq, id=job.id, state=job.state) for job in over])
 
     def _number(self, parent: "Parent", seqs: "Sequence[int]") -> int:
         place = self._places.get(parent.id)
@@ -81,19 +83,26 @@ class Graph:
 def rewire(tx: "Tx", job: "Job", after: "tuple[Parent, ...]") -> "Job":
     """Let a job that exists, and that the caller holds, run after others than before; return it as it is then."""
     edges.drop(tx, [job.seq])
-    spec = JobSpec(given_id=job.given_id, after=after)
-    graph = Graph(tx, [spec.replace(given_id=None)])
-    _refuse_circle(tx, job, graph)
-    starved = graph.write([job.seq])
+    graph = Graph(tx, [JobSpec(after=after)])
+    _refuse_circle(tx, job, graph.outside)
+    graph.link([job.seq])
     waits_for = edges.recount(tx, job.seq)
-    follow(tx, starved)
-    if waits_for and job.state in _IN_LINE:
+    if waits_for:
+        _leave_line(tx, job)
+        follow(tx, graph.tell())
+    elif job.state is State.BLOCKED and moves.free(tx, [job.seq]):
+        tx.wake()
+    return jobs.get(tx, job.seq) or job
+
+
+def _leave_line(tx: "Tx", job: "Job") -> None:
+    """Let a job that was ready, or waited for a time or a limit, wait for others instead."""
+    if job.parked_for is not None:
+        moves.unpark(tx, [job.seq])
+    if job.parked_for is not None or job.state in _IN_LINE:
         moves.wait_again(tx, job.seq)
         tx.try_lock(job.limit_list)
         parking.left_line(tx, [job])
-    elif not waits_for and job.state is State.BLOCKED and moves.free(tx, [job.seq]):
-        tx.wake()
-    return jobs.get(tx, job.seq) or job
 
 
 def reconsider(tx: "Tx", job: "Job") -> "Job":
@@ -104,31 +113,28 @@ def reconsider(tx: "Tx", job: "Job") -> "Job":
     return jobs.get(tx, job.seq) or job
 
 
-def _refuse_circle(tx: "Tx", job: "Job", graph: Graph) -> None:
+def _refuse_circle(tx: "Tx", job: "Job", parents: "set[int]") -> None:
     """Refuse to let a job run after one that itself runs after it, near or far."""
-    came_from: dict[int, int] = {}
-    edge = graph.outside
-    if job.seq in edge:
-        raise _circle([job.id, job.id])
-    while edge:
+    reached_from: dict[int, int] = dict.fromkeys(parents, job.seq)
+    edge = parents
+    while edge and job.seq not in reached_from:
         steps = {each.parent_seq: each.child_seq for each in edges.between(tx, sorted(edge))}
-        came_from |= {parent: child for parent, child in steps.items() if parent not in came_from}
-        if job.seq in steps:
-            path, at = [job.seq], came_from[job.seq]
-            while True:
-                path.append(at)
-                if at not in came_from or at in graph.outside:
-                    break
-                at = came_from[at]
-            found = {each.seq: each.id for each in jobs.by_seqs(tx, path)}
-            raise _circle([job.id, *(found.get(seq, str(seq)) for seq in reversed(path))])
-        edge = set(steps) - edge
+        edge = steps.keys() - reached_from.keys()
+        reached_from |= {parent: steps[parent] for parent in edge}
+    if job.seq not in reached_from:
+        return
+    path = [job.seq]
+    while len(path) == 1 or path[-1] != job.seq:
+        path.append(reached_from[path[-1]])
+    names = {each.seq: each.id for each in jobs.by_seqs(tx, path)}
+    raise _circle([names.get(seq, str(seq)) for seq in reversed(path)])
 
 
-def _circle(names: "Sequence[str]") -> BadInput:
+def _circle(names: "Sequence[str]", end: str = "") -> BadInput:
+    shown = names if len(names) <= SHOWN_OF_A_CYCLE else [*names[: SHOWN_OF_A_CYCLE - 1], "...", names[0]]
     return BadInput(
-        f"jobs would wait for each other in a circle: {' -> '.join(names)}",
-        hint="each runs after the one its arrow points to; leave out one of them",
+        f"jobs would wait for each other in a circle: {' -> '.join(shown)}",
+        hint=f"each runs after the one its arrow points to; leave out one of them{end}",
     )
 
 
@@ -142,11 +148,7 @@ def refuse_cycles(specs: "Sequence[JobSpec]") -> None:
     }
     circle = find_cycle(ahead)
     if circle:
-        shown = circle if len(circle) <= SHOWN_OF_A_CYCLE else [*circle[: SHOWN_OF_A_CYCLE - 1], "...", circle[0]]
-        raise BadInput(
-            f"jobs wait for each other in a circle: {' -> '.join(shown)}",
-            hint="each runs after the one its arrow points to; leave out one of them. Nothing was added",
-        )
+        raise _circle(circle, "; nothing was added")
 
 
 def find_cycle(ahead: "Mapping[str, Sequence[str]]") -> list[str]:
@@ -169,11 +171,6 @@ def find_cycle(ahead: "Mapping[str, Sequence[str]]") -> list[str]:
                 path[following] = None
                 turns.append(iter(ahead.get(following, ())))
     return []
-
-
-def _number_of(tx: "Tx", name: str) -> int | None:
-    job = jobs.find(tx, name)
-    return None if job is None else job.seq
 
 
 def _was_there(tx: "Tx", name: str) -> bool:

@@ -40,18 +40,22 @@ class Ending(Value):
 def follow(tx: "Tx", changed: "Iterable[Job]") -> None:
     """Let everything follow from what became of jobs; those that have not ended are passed by."""
     ended = [job for job in changed if job.state in FINAL and _has_ties(job)]
-    names: set[str] = set()
+    groups_to_see: set[str] = set()
+    with_deaths: set[str] = set()
     while ended:
         if any(job.unique_key is not None for job in ended):
             from queuectl.store import unique_keys  # few jobs have one
 
             unique_keys.let_go(tx, ended)
-        names.update(job.group_name for job in ended if job.group_name is not None)
+        groups_to_see.update(job.group_name for job in ended if job.group_name is not None)
+        with_deaths.update(job.group_name for job in ended if job.group_name is not None and job.state is State.DEAD)
         starved = answer(tx, [Ending(seq=job.seq, id=job.id, state=job.state) for job in ended if job.has_dependents])
         ended = [job for job in starved if _has_ties(job)]
         if not ended:
-            ended = [job for name in sorted(names) for job in _look_at_group(tx, name)]
-            names.clear()
+            ended = [
+                job for name in sorted(groups_to_see) for job in look_at_group(tx, name, has_deaths=name in with_deaths)
+            ]
+            groups_to_see.clear()
 
 
 def answer(tx: "Tx", ended: "Sequence[Ending]") -> "list[Job]":
@@ -86,18 +90,19 @@ def _has_ties(job: "Job") -> bool:
     return bool(job.has_dependents or job.unique_key is not None or job.group_name is not None)
 
 
-def _look_at_group(tx: "Tx", name: str) -> "list[Job]":
-    """Cancel the rest of a group in which too many have failed, or say that all have ended; return the cancelled."""
+def look_at_group(tx: "Tx", name: str, *, has_deaths: bool) -> "list[Job]":
+    """Cancel the rest of a group in which too many have failed, or see that all have ended; return the cancelled."""
     from queuectl.store import groups  # few jobs are of one
 
     group = groups.get(tx, name)
-    if group is None or (group.max_failures is None and group.on_done is None):
+    if group is None or not (group.on_done is not None or (has_deaths and group.max_failures is not None)):
         return []
     group = groups.get_for_update(tx, name)  # held before it is counted: else two last jobs would not see each other
     if group is None:
         return []
     cancelled: list[Job] = []
-    if group.stopped_at is None and group.is_beyond(groups.failures(tx, name, group.jobs + 1)):
+    most = group.most_failures if has_deaths and group.stopped_at is None else None
+    if most is not None and groups.failures(tx, name, most + 1) > most:
         groups.note_stopped(tx, name)
         cancelled = _cancel_rest(tx, name)
     if group.on_done is not None and group.done_at is None and not groups.has_unfinished(tx, name):

@@ -115,7 +115,8 @@ def _write(tx: "Tx", specs: "Sequence[JobSpec]", seqs: "Sequence[int]", max_retr
     if graph is not None:
         from queuectl.actions.endings import follow
 
-        starved = graph.write(seqs)
+        graph.link(seqs)
+        starved = graph.tell()
         notes = {job.seq: f"it is cancelled already: {job.error}" for job in starved}
         follow(tx, starved)
     return [

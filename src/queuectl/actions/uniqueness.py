@@ -39,19 +39,27 @@ class Keys:
         self._look()
 
     def _look(self) -> None:
-        first: dict[str, int] = {}
+        places: dict[str, list[int]] = {}
         for place, spec in enumerate(self._specs):
-            key = spec.unique_key
-            if key is None:
-                continue
-            if key in first:
-                if _policy(spec) is OnConflict.ERROR:
-                    raise Refused(f"two of these jobs have the key {key!r}", hint="nothing was added")
-                self.twins[place] = first[key]
-                continue
-            first[key] = place
-            if _policy(spec) is not OnConflict.REPLACE and (seq := unique_keys.holder(self._tx, key)) is not None:
-                self._meet(place, seq)
+            if spec.unique_key is not None:
+                places.setdefault(spec.unique_key, []).append(place)
+        for key, rivals in places.items():
+            chosen = self._chosen(key, rivals)
+            self.twins |= {place: chosen for place in rivals if place != chosen}
+            replaces = _policy(self._specs[chosen]) is OnConflict.REPLACE
+            if not replaces and (seq := unique_keys.holder(self._tx, key)) is not None:
+                self._meet(chosen, seq)
+
+    def _chosen(self, key: str, rivals: "Sequence[int]") -> int:
+        """Return which of the jobs of one batch with the same key is added: the first, or the last that replaces it."""
+        chosen = rivals[0]
+        for place in rivals[1:]:
+            policy = _policy(self._specs[place])
+            if policy is OnConflict.ERROR:
+                raise Refused(f"two of these jobs have the key {key!r}", hint="nothing was added")
+            if policy is OnConflict.REPLACE:
+                chosen = place
+        return chosen
 
     def take(self, places: "Sequence[int]", seqs: "Sequence[int]") -> "dict[int, tuple[Parent, ...]]":
         """Take the keys of those that are left, in one order for all; return what replacements must wait for."""

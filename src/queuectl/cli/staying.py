@@ -1,5 +1,6 @@
 """Staying with jobs until they have ended: what their end means for whoever waited."""
 
+from queuectl.actions.submit import Fate
 from queuectl.cli.text import note, safe
 from queuectl.errors import JobFailed
 from queuectl.model.states import State
@@ -26,7 +27,9 @@ def stay(target: "Target", database: "Database", entries: "Sequence[Entry]") -> 
     """Wait until jobs that were handed in have ended; return the exit code of the one, or what they came to."""
     from queuectl.cli.wait import judge, tell_trouble
 
-    seqs = list(dict.fromkeys(entry.seq for entry in entries))
+    seqs = list(dict.fromkeys(entry.seq for entry in entries if entry.fate is not Fate.SKIPPED))
+    if not seqs:
+        return 0
     waited = wait_for_all(target, database, seqs, on_trouble=tell_trouble)
     if len(seqs) > 1:
         return judge(waited)

@@ -85,7 +85,9 @@ def _parent(name: str, item: object) -> Parent:
 
 
 def _id(name: str, job_id: str) -> str:
-    if job_id == LATEST or (job_id.isascii() and job_id.isdigit() and len(job_id) < 19):
+    if job_id.isascii() and job_id.isdigit() and len(job_id) < 19:
+        return str(int(job_id))
+    if job_id == LATEST:
         return job_id
     try:
         return check_given_id(name, job_id)

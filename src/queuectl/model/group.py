@@ -24,9 +24,10 @@ class Group(Value):
     """When that job was added; None while some have not ended."""
     created_at: int
 
-    def is_beyond(self, failures: int) -> bool:
-        """Whether more have failed than may."""
-        return self.max_failures is not None and failures > most_failures(self.max_failures, self.jobs)
+    @property
+    def most_failures(self) -> int | None:
+        """How many of its jobs may fail; None: all."""
+        return None if self.max_failures is None else most_failures(self.max_failures, self.jobs)
 
 
 def check_max_failures(name: str, value: object) -> str:

@@ -116,6 +116,20 @@ def find(tx: "Tx", job_id: str) -> Job | None:
     return None if row is None else Job.of_row(row)
 
 
+def numbers_of(tx: "Tx", names: "Sequence[str]") -> dict[str, int]:
+    """Return the numbers of jobs by what people call them; those that are not there are left out."""
+    found: dict[str, int] = {}
+    given = [name for name in names if not name.isdigit() and name != "last"]
+    numbers = {int(name): name for name in names if name.isdigit()}
+    if "last" in names and (last := last_seq(tx)):
+        found["last"] = last
+    for start in range(0, len(given), CHUNK):
+        marks, params = listed("id", given[start : start + CHUNK])
+        rows = tx.rows(f"SELECT given_id, seq FROM jobs WHERE given_id IN ({marks})", params)
+        found |= {str(name): int(seq or 0) for name, seq in rows}
+    return found | {numbers[seq]: seq for seq in states_by_number(tx, list(numbers))}
+
+
 def ids_around(tx: "Tx", name: str, limit: int) -> list[str]:
     """Return ids people gave that stand next to a name in the index, so many before it and after it."""
     found: list[str] = []
