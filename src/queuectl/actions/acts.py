@@ -49,6 +49,8 @@ class Act(Value):
     unasked: frozenset[State] | None = None
     """Where it applies when neither numbers nor states were named; None means all of `states`."""
     on_one: "OnOne"
+    before: "Callable[[Tx, Sequence[Job]], None] | None" = None
+    """What is done to all of some jobs before it is done to each."""
     limits: frozenset[str] = frozenset()
     """The limits it gives to jobs, by key."""
     detail: "Callable[[Sequence[Done]], str] | None" = None
@@ -104,8 +106,11 @@ def act_on_each(
         _lock_limits(tx, list(named), act.limits)
         # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
         locked = {job.seq: job for job in jobs.lock(tx, list(named))}
+        meant = [_still_there(locked, seq, job_id) for seq, job_id in named.items()]
         try:
-            done = [act.on_one(tx, _still_there(locked, seq, job_id)) for seq, job_id in named.items()]
+            if act.before is not None:
+                act.before(tx, meant)
+            done = [act.on_one(tx, job) for job in meant]
         except Refused as error:
             if len(named) == 1:
                 raise
@@ -153,10 +158,12 @@ def act_on_many(
 
     A job that has moved on since it was chosen is passed by, as is one the act is refused for.
     """
-    count, passed, began = 0, dict(chosen.passed), time.monotonic()
-    for start in range(0, len(chosen.seqs), PAGE):
+    count, passed = 0, dict(chosen.passed)
+    began: float | None = None
+    starts = range(0, len(chosen.seqs), PAGE)
+    for start in reversed(starts) if chosen.act.before is not None else starts:  # those that wait come after the others
         page = chosen.seqs[start : start + PAGE]
-        if start:
+        if began is not None:
             pace.rest(began, sleep)
         began = time.monotonic()
 
@@ -164,9 +171,13 @@ def act_on_many(
             done: list[Done] = []
             left = []
             _lock_limits(tx, page, chosen.act.limits)
-            for job in jobs.lock(tx, page):
+            locked = jobs.lock(tx, page)
+            fit = {job.seq for job in locked if job.state in chosen.states and chosen.selection.wanted.means(job)}
+            if chosen.act.before is not None:
+                chosen.act.before(tx, [job for job in locked if job.seq in fit])
+            for job in locked:
                 try:
-                    if job.state in chosen.states and chosen.selection.wanted.means(job):
+                    if job.seq in fit:
                         done.append(chosen.act.on_one(tx, job))
                         continue
                 except (Refused, BadInput):
@@ -255,10 +266,10 @@ def _retry_with_dependents(tx: "Tx", job: "Job") -> Done:
 
 
 def _delete(tx: "Tx", job: "Job") -> Done:
-    if job.has_dependents and (child := edges.waited_for(tx, [job.seq]).get(job.seq)) is not None:
+    if job.has_dependents and (waiting := edges.waiting_ids(tx, job.seq)):
         raise Refused(
-            f"job {child} waits for job {job.id}",
-            hint=f"cancel that one first: queuectl cancel {child}, or let it go: queuectl edit {child} --after none",
+            f"{counted(len(waiting), 'job')} wait for job {job.id}: {', '.join(waiting[:SAMPLES])}",
+            hint=f"cancel or delete what waits, too, or let it go: queuectl edit {waiting[0]} --after none",
         )
     if not removing.delete(tx, [job.seq]):
         raise _running(job, "delete")
@@ -320,7 +331,13 @@ RETRY = Act(
     on_one=_retry,
 )
 RETRY_WITH_DEPENDENTS = RETRY.replace(name="retry --with-dependents", on_one=_retry_with_dependents)
-DELETE = Act(name="delete", done="deleted", states=frozenset(State) - {State.PROCESSING}, on_one=_delete)
+DELETE = Act(
+    name="delete",
+    done="deleted",
+    states=frozenset(State) - {State.PROCESSING},
+    on_one=_delete,
+    before=lambda tx, meant: edges.drop(tx, [job.seq for job in meant]),  # what goes with them does not wait for them
+)
 HOLD = Act(name="hold", done="held", states=WAITING_FOR_TIME | {State.PENDING, State.BLOCKED}, on_one=_hold)
 RELEASE = Act(name="release", done="released", states=frozenset({State.BLOCKED}), on_one=_release)
 

@@ -181,23 +181,38 @@ def parent_seqs(tx: "Tx", children: "Sequence[int]") -> set[int]:
     return _ends(tx, "child_seq", "parent_seq", children)
 
 
-def waited_for(tx: "Tx", parents: "Sequence[int]") -> dict[int, int]:
-    """Return those of some jobs that another waits for, each with one that does."""
-    found: dict[int, int] = {}
+def waited_for(tx: "Tx", parents: "Sequence[int]") -> set[int]:
+    """Return those of some jobs that another waits for."""
+    found: set[int] = set()
     for names, params in _chunks(parents):
         rows = tx.rows(
             f"""
-            SELECT e.parent_seq, min(e.child_seq)
+            SELECT DISTINCT e.parent_seq
               FROM edges e
               JOIN jobs j ON j.seq = e.child_seq
              WHERE e.state <> 'satisfied' AND e.parent_seq IN ({names})
                AND j.state NOT IN ('completed', 'dead', 'cancelled')
-             GROUP BY e.parent_seq
             """,
             params,
         )
-        found |= {int(parent or 0): int(child or 0) for parent, child in rows}
+        found.update(int(row[0] or 0) for row in rows)
     return found
+
+
+def waiting_ids(tx: "Tx", parent: int, most: int = 100) -> list[str]:
+    """Return what people call the jobs that wait for one."""
+    rows = tx.rows(
+        """
+        SELECT j.seq, j.given_id
+          FROM edges e
+          JOIN jobs j ON j.seq = e.child_seq
+         WHERE e.parent_seq = :parent AND e.state <> 'satisfied' AND j.state NOT IN ('completed', 'dead', 'cancelled')
+         ORDER BY e.child_seq
+         LIMIT :most
+        """,
+        {"parent": parent, "most": most},
+    )
+    return [str(given_id or seq) for seq, given_id in rows]
 
 
 def drop(tx: "Tx", children: "Sequence[int]") -> None:
