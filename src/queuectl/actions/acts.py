@@ -3,9 +3,9 @@
 import time
 
 from queuectl.actions import pace, selection
-from queuectl.actions.endings import follow, look_at_group
+from queuectl.actions.endings import follow, hold_groups, look_at_group
 from queuectl.actions.liveness import pulse
-from queuectl.actions.revival import revive, revive_with_dependents
+from queuectl.actions.revival import refuse_hopeless, revive, revive_with_dependents
 from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.limits import key_words
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
@@ -52,9 +52,15 @@ class Act(Value):
     before: "Callable[[Tx, Sequence[Job]], None] | None" = None
     """What is done to all of some jobs before it is done to each."""
     limits: frozenset[str] = frozenset()
-    """The limits it gives to jobs, by key."""
+    """The limits it gives to jobs, by key, and what else is locked by name while it is done."""
+    is_last: "Callable[[Job], bool] | None" = None
+    """Of which jobs it is done after the others."""
     detail: "Callable[[Sequence[Done]], str] | None" = None
     """What more there is to put on record of what was done."""
+
+    def ordered(self, meant: "Sequence[Job]") -> "Sequence[Job]":
+        """Return jobs in the order in which it is done to them."""
+        return meant if self.is_last is None else sorted(meant, key=self.is_last)
 
     def words(self, done: "Sequence[Done]") -> str:
         """Return what more is put on record, in brackets, or nothing."""
@@ -103,14 +109,15 @@ def act_on_each(
         named: dict[int, str] = {}
         for job_id in ids:
             named.setdefault(selection.seq_of(tx, job_id), job_id)
-        _lock_limits(tx, list(named), act.limits)
+        _lock_ahead(tx, list(named), act.limits)
         # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
         locked = {job.seq: job for job in jobs.lock(tx, list(named))}
         meant = [_still_there(locked, seq, job_id) for seq, job_id in named.items()]
         try:
             if act.before is not None:
                 act.before(tx, meant)
-            done = [act.on_one(tx, job) for job in meant]
+            made = {job.seq: act.on_one(tx, job) for job in act.ordered(meant)}
+            done = [made[seq] for seq in named]
         except Refused as error:
             if len(named) == 1:
                 raise
@@ -170,12 +177,12 @@ def act_on_many(
         def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
             done: list[Done] = []
             left = []
-            _lock_limits(tx, page, chosen.act.limits)
+            _lock_ahead(tx, page, chosen.act.limits)
             locked = jobs.lock(tx, page)
             fit = {job.seq for job in locked if job.state in chosen.states and chosen.selection.wanted.means(job)}
             if chosen.act.before is not None:
                 chosen.act.before(tx, [job for job in locked if job.seq in fit])
-            for job in locked:
+            for job in chosen.act.ordered(locked):
                 try:
                     if job.seq in fit:
                         done.append(chosen.act.on_one(tx, job))
@@ -195,15 +202,15 @@ def act_on_many(
     return Tally(count=count, passed=passed)
 
 
-def _lock_limits(tx: "Tx", seqs: "Sequence[int]", given: "frozenset[str]") -> None:
-    """Lock what jobs name, and are given, before they are changed.
+def _lock_ahead(tx: "Tx", seqs: "Sequence[int]", given: "frozenset[str]") -> None:
+    """Lock the limits that jobs name, and are given, and their groups, before they are changed.
 
     Who lets the next ones go must see those that are being parked, and who deletes a limit those that are given it.
     Of too many none is locked; then a job may stay parked until a supervisor finds it, seconds later.
     """
     keys = jobs.limits_named(tx, seqs) | given
-    if len(keys) <= MOST_LOCKED:
-        tx.lock(keys)
+    tx.lock(keys if len(keys) <= MOST_LOCKED else given)
+    hold_groups(tx, jobs.groups_named(tx, seqs))
 
 
 def described(wanted: "Selection") -> str:
@@ -240,15 +247,15 @@ def _cancel(tx: "Tx", job: "Job") -> Done:
     return Done(job=job, note="cancelled")
 
 
-def _retry(tx: "Tx", job: "Job") -> Done:
+def _retry(tx: "Tx", given: "Job") -> Done:
+    job = jobs.get(tx, given.seq) or given  # what it runs after may just have brought it back
+    if job.state is State.BLOCKED and given.state in FINAL:
+        return Done(job=given, note="waits again for the others")
     if job.state is State.PROCESSING:
         raise _running(job, "retry")
     if job.state is State.PENDING:
         return Done(job=job, note="is ready already")
-    if job.state is State.BLOCKED:
-        if job.held_at is not None:
-            raise Refused(f"job {job.id} is held", hint=f"release it with: queuectl release {job.id}")
-        raise _blocked(job)
+    _refuse_blocked(job)
     if job.state in WAITING_FOR_TIME:
         moves.move(tx, Move.DUE, job.seq, State.PENDING)
         tx.wake()
@@ -257,9 +264,22 @@ def _retry(tx: "Tx", job: "Job") -> Done:
     return Done(job=job, note="has a fresh life" if after.state is State.PENDING else "waits again for the others")
 
 
-def _retry_with_dependents(tx: "Tx", job: "Job") -> Done:
+def _refuse_blocked(job: "Job") -> None:
+    if job.state is State.BLOCKED:
+        if job.held_at is not None:
+            raise Refused(f"job {job.id} is held", hint=f"release it with: queuectl release {job.id}")
+        raise _blocked(job)
+
+
+def _retry_with_dependents(tx: "Tx", given: "Job") -> Done:
+    job = jobs.get(tx, given.seq) or given
+    if job.state is State.BLOCKED and given.state in FINAL:
+        return Done(job=given, note="waits again for the others")  # it runs after another of them
     if job.state is State.PROCESSING:
         raise _running(job, "retry")
+    _refuse_blocked(job)
+    if job.state in FINAL:
+        refuse_hopeless(tx, job)
     others = revive_with_dependents(tx, job)
     note = _retry(tx, job).note
     return Done(job=job, note=f"{note}, and {counted(len(others), 'job')} after it" if others else note)
@@ -329,6 +349,7 @@ RETRY = Act(
     states=FINAL | WAITING_FOR_TIME,
     unasked=frozenset({State.FAILED, State.DEAD}),
     on_one=_retry,
+    is_last=lambda job: job.starved_at is not None,  # it comes back with what had starved it
 )
 RETRY_WITH_DEPENDENTS = RETRY.replace(name="retry --with-dependents", on_one=_retry_with_dependents)
 DELETE = Act(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
 SHOWN_OF_A_CYCLE = 12
+REWIRING = "edges"
+"""Locked by name while dependencies of jobs that exist change: else two such changes could close a circle unseen."""
 _IN_LINE = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
 
 
@@ -88,14 +90,14 @@ def rewire(tx: "Tx", job: "Job", after: "tuple[Parent, ...]") -> "Job":
     graph.link([job.seq])
     waits_for = edges.recount(tx, job.seq)
     if waits_for:
-        _leave_line(tx, job)
+        leave_line(tx, job)
         follow(tx, graph.tell())
     elif job.state is State.BLOCKED and moves.free(tx, [job.seq]):
         tx.wake()
     return jobs.get(tx, job.seq) or job
 
 
-def _leave_line(tx: "Tx", job: "Job") -> None:
+def leave_line(tx: "Tx", job: "Job") -> None:
     """Let a job that was ready, or waited for a time or a limit, wait for others instead."""
     if job.parked_for is not None:
         moves.unpark(tx, [job.seq])

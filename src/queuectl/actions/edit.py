@@ -2,7 +2,7 @@
 
 from queuectl.actions import acts
 from queuectl.actions.acts import Act, Done
-from queuectl.actions.dependencies import reconsider, rewire
+from queuectl.actions.dependencies import REWIRING, reconsider, rewire
 from queuectl.actions.submit import refuse_unknown_limits
 from queuectl.errors import Refused
 from queuectl.model.edit import Edit, edited
@@ -41,7 +41,7 @@ def edit_act(change: Edit) -> Act:
         done="edited",
         states=frozenset(State),
         on_one=lambda tx, job: _edit(tx, job, change),
-        limits=frozenset(change.limit_keys),
+        limits=frozenset([*change.limit_keys, *([REWIRING] if "after" in change.values else [])]),
         detail=lambda done: _on_record(change, done),
     )
 

@@ -13,13 +13,14 @@ from queuectl.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from queuectl.model.group import Group
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
 
 PAGE = 500
+ALL = 1 << 31
 STOPPED_WORDS = "cancelled: too many of its group failed"
 GROUP_VARIABLES = {
     State.COMPLETED: "QUEUECTL_GROUP_COMPLETED",
@@ -58,6 +59,14 @@ def follow(tx: "Tx", changed: "Iterable[Job]") -> None:
             groups_to_see.clear()
 
 
+def hold_groups(tx: "Tx", names: "Collection[str]") -> None:
+    """Hold groups before any of their jobs: who stops one holds it and then its jobs, and must not be waited for."""
+    if names:
+        from queuectl.store import groups  # few jobs are of one
+
+        groups.hold(tx, names)
+
+
 def answer(tx: "Tx", ended: "Sequence[Ending]") -> "list[Job]":
     """Tell those that wait for jobs how these ended; return those that are cancelled for it."""
     starved: list[Job] = []
@@ -82,8 +91,8 @@ def _answer(tx: "Tx", parent: Ending) -> "list[Job]":
         tx.wake()
     if not broken:
         return []
-    edges.break_off(tx, parent.seq, broken)
-    return moves.starve(tx, broken, f"job {parent.id}, which it was to run after, is {parent.state}")
+    starved = edges.break_off(tx, parent.seq, broken)
+    return moves.starve(tx, starved, f"job {parent.id}, which it was to run after, is {parent.state}")
 
 
 def _has_ties(job: "Job") -> bool:
@@ -116,10 +125,9 @@ def _cancel_rest(tx: "Tx", name: str) -> "list[Job]":
     from queuectl.store import groups, jobs, moves, parking
 
     cancelled: list[Job] = []
-    after = 0
-    while page := groups.unfinished(tx, name, after, PAGE):
-        after = page[-1]
-        held = jobs.lock(tx, page)
+    rest = groups.unfinished(tx, name, ALL)
+    for start in range(0, len(rest), PAGE):
+        held = jobs.lock(tx, rest[start : start + PAGE])
         gone = moves.cancel(tx, [job.seq for job in held if job.state is not State.PROCESSING], STOPPED_WORDS)
         for job in held:
             if job.state is State.PROCESSING:

@@ -5,6 +5,7 @@ from functools import partial
 
 from queuectl import clock
 from queuectl.actions.connect import working_settings
+from queuectl.actions.endings import hold_groups
 from queuectl.actions.liveness import can_see_tree, has_rebooted, lock_of, pulse, store_mark
 from queuectl.actions.settle import settle
 from queuectl.model.attempt import Report
@@ -207,6 +208,7 @@ def _note_stuck(claim: "Claim", pids: "Sequence[int]", tx: "Tx") -> str:
 def _settle(reports: "Sequence[tuple[Orphan, Report]]", environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
     notes = []
     tx.lock(key for orphan, _ in reports for key in orphan.claim.job.limit_list)
+    hold_groups(tx, {name for orphan, _ in reports if (name := orphan.claim.job.group_name) is not None})
     for orphan, report in reports:
         claim = orphan.claim
         where = orphan.worker.host if orphan.worker else host.host_name()

@@ -1,9 +1,11 @@
 """Revival: giving jobs that have ended a fresh life, alone, or with all that run after them."""
 
+from queuectl.actions.dependencies import leave_line
 from queuectl.errors import Refused
+from queuectl.model.after import EdgeState, Kind
 from queuectl.model.states import FINAL, Move, State
 from queuectl.model.units import counted
-from queuectl.store import edges, groups, jobs, moves, parking, unique_keys
+from queuectl.store import edges, groups, jobs, moves, unique_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,68 +22,83 @@ def revive(tx: "Tx", job: "Job") -> "Job":
 
     The caller holds it. Its key must be free, and none of those it runs after may have ended otherwise than it asked.
     """
-    if job.waits_for:
-        _refuse_broken(tx, job)
+    waits_for = _refuse_hopeless(tx, job) if job.waits_for else 0
     if not _takes_key(tx, job):
         raise _key_is_taken(tx, job)
-    after = _rise(tx, job)
+    after = _rise(tx, job, State.BLOCKED if waits_for else State.PENDING, None)
     bring_back(tx, after)
     return after
 
 
-def bring_back(tx: "Tx", parent: "Job") -> "list[Job]":
-    """Let those wait again that were cancelled because a job had ended, which now runs again; return them.
+def bring_back(tx: "Tx", parent: "Job") -> None:
+    """Let those wait again that were cancelled because a job had ended, which now runs again.
 
     One whose key another has by now, or that runs after another job which ended so, stays cancelled.
     """
-    back: list[Job] = []
     parents = [parent]
     while parents:
         current = parents.pop()
-        children = edges.mend(tx, current.seq) if current.has_dependents else []
-        for child in jobs.lock(tx, children):
-            if child.starved_at is None or edges.broken_parents(tx, child.seq) or not _takes_key(tx, child):
-                continue
-            revived = _rise(tx, child)
-            back.append(revived)
-            parents.append(revived)
-    return back
+        children = jobs.lock(tx, edges.disappointed(tx, current.seq)) if current.has_dependents else []
+        waiting = set(edges.mend(tx, current.seq, [child.seq for child in children]))
+        starved = [child for child in children if child.seq in waiting and child.starved_at is not None]
+        able = [child for child in starved if _can_wait(tx, child) and _takes_key(tx, child)]
+        parents += [_rise(tx, child, State.BLOCKED, child.run_at) for child in able]
 
 
 def revive_with_dependents(tx: "Tx", job: "Job") -> "list[Job]":
-    """Run a job again, and after it all that run after it, in their order; return those.
+    """Let all that run after a job run again after it, in their order; return them. The job itself is not touched.
 
     The caller holds the job. One that is running refuses it all, and so does one that also runs after another which
-    ended otherwise than it asked.
+    ended otherwise than it asked, or whose key another has. All is checked before anything is written.
     """
     graph = _all_after(tx, job.seq)
     dependents = [each for each in jobs.lock(tx, sorted(graph)) if each.seq != job.seq]
     _refuse_running(job, dependents)
     within = {job.seq, *graph}
     for each in dependents:
-        parents = edges.parent_seqs(tx, [each.seq]) & within
-        edges.reset(tx, each.seq, parents)
-        _refuse_broken(tx, each)
+        _refuse_broken(each, [link for link in edges.open_parents(tx, each.seq) if link.seq not in within])
+        if each.state in FINAL and not _may_take_key(tx, each):
+            raise _key_is_taken(tx, each)
     for each in dependents:
+        edges.reset(tx, each.seq, edges.parent_seqs(tx, [each.seq]) & within)
         if each.state in FINAL:
-            if not _takes_key(tx, each):
-                raise _key_is_taken(tx, each)
-            _rise(tx, each, to=State.BLOCKED)
-        elif each.state is not State.BLOCKED:
-            moves.wait_again(tx, each.seq)
-            tx.try_lock(each.limit_list)
-            parking.left_line(tx, [each])
+            _takes_key(tx, each)
+            _rise(tx, each, State.BLOCKED, each.run_at)
+        else:
+            leave_line(tx, each)
     return dependents
 
 
-def _rise(tx: "Tx", job: "Job", to: State | None = None) -> "Job":
-    to = to or (State.BLOCKED if job.waits_for else State.PENDING)
-    after = moves.move(tx, Move.REVIVE, job.seq, to)
+def _rise(tx: "Tx", job: "Job", to: State, run_at: int | None) -> "Job":
+    is_later = run_at is not None and run_at > tx.now
+    after = moves.move(tx, Move.REVIVE, job.seq, to, run_at=run_at if is_later else None)
     assert after is not None, f"job {job.seq} is held, and was {job.state}"
     if job.group_name is not None:
         groups.reopen(tx, job.group_name)
     tx.wake()
     return after
+
+
+def _can_wait(tx: "Tx", job: "Job") -> bool:
+    """Whether all that a job waits for may still end as it asked."""
+    return not any(_is_hopeless(link) for link in edges.open_parents(tx, job.seq))
+
+
+def _is_hopeless(link: edges.Link) -> bool:
+    return link.edge_state is EdgeState.BROKEN or (link.job_state is None and link.kind is not Kind.ANY)
+
+
+def _refuse_hopeless(tx: "Tx", job: "Job") -> int:
+    """Return how many a job still waits for; raise where one of them ended otherwise than it asked, or is gone.
+
+    One that is gone has ended, and whoever asked for no more has what it asked for.
+    """
+    links = edges.open_parents(tx, job.seq)
+    _refuse_broken(job, links)
+    for link in links:
+        if link.job_state is None:
+            edges.satisfy(tx, link.seq, [job.seq])
+    return sum(link.job_state is not None for link in links)
 
 
 def _all_after(tx: "Tx", seq: int) -> set[int]:
@@ -107,9 +124,11 @@ def _refuse_running(job: "Job", dependents: "Sequence[Job]") -> None:
         )
 
 
-def _refuse_broken(tx: "Tx", job: "Job") -> None:
+def _refuse_broken(job: "Job", links: "Sequence[edges.Link]") -> None:
     """Refuse to revive a job that runs after one which ended otherwise than it asked: it could never run."""
-    for link in edges.broken_parents(tx, job.seq):
+    for link in links:
+        if not _is_hopeless(link):
+            continue
         without = f"to run it without that: queuectl edit {job.id} --after none, then queuectl retry {job.id}"
         if link.job_state is None:
             raise Refused(f"job {job.id} was to run after job {link.id}, which is gone", hint=without)
@@ -117,6 +136,17 @@ def _refuse_broken(tx: "Tx", job: "Job") -> None:
             f"job {job.id} was to run after job {link.id}, which is {link.job_state}",
             hint=f"retry that one, and this comes back with it: queuectl retry {link.id}; {without}",
         )
+
+
+def refuse_hopeless(tx: "Tx", job: "Job") -> None:
+    """Refuse what `revive` would refuse, and write nothing."""
+    _refuse_broken(job, edges.open_parents(tx, job.seq) if job.waits_for else ())
+    if not _may_take_key(tx, job):
+        raise _key_is_taken(tx, job)
+
+
+def _may_take_key(tx: "Tx", job: "Job") -> bool:
+    return job.unique_key is None or unique_keys.holder(tx, job.unique_key) in (None, job.seq)
 
 
 def _takes_key(tx: "Tx", job: "Job") -> bool:

@@ -3,7 +3,7 @@
 import random
 
 from queuectl.actions.connect import working_settings
-from queuectl.actions.endings import follow
+from queuectl.actions.endings import follow, hold_groups
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
@@ -143,6 +143,8 @@ def _settle(
     lost: list[Claim] = []
     if limited := [claim.job for claim, _ in ended if claim.job.limits is not None]:
         tx.lock(key for job in limited for key in job.limit_list)
+    if grouped := {claim.job.group_name for claim, _ in ended if claim.job.group_name is not None}:
+        hold_groups(tx, grouped)
     for claim, report in sorted(ended, key=lambda pair: pair[0].job.seq):  # one order for all: no deadlocks
         job = settle(tx, claim, report, holder.host, environ)
         if job is None:

@@ -95,6 +95,8 @@ def add(
 def _write(tx: "Tx", specs: "Sequence[JobSpec]", seqs: "Sequence[int]", max_retries: int) -> list[Entry]:
     """Write jobs whose keys are theirs under reserved numbers."""
     _refuse_taken(tx, specs)
+    if any(spec.group is not None for spec in specs):
+        _join_groups(tx, specs)  # groups are held before jobs are
     graph = None
     if any(spec.after for spec in specs):
         from queuectl.actions.dependencies import Graph  # most jobs wait for none
@@ -109,8 +111,6 @@ def _write(tx: "Tx", specs: "Sequence[JobSpec]", seqs: "Sequence[int]", max_retr
         from queuectl.store import inputs  # few jobs bring one
 
         inputs.insert(tx, ((seq, spec.input) for seq, spec in zip(seqs, specs, strict=True) if spec.input is not None))
-    if any(spec.group is not None for spec in specs):
-        _join_groups(tx, specs)
     notes: dict[int, str] = {}
     if graph is not None:
         from queuectl.actions.endings import follow

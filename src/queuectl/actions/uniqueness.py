@@ -6,7 +6,7 @@ from queuectl.model.after import Kind, Parent
 from queuectl.model.states import FINAL, State
 from queuectl.model.unique import OnConflict
 from queuectl.model.value import Value
-from queuectl.store import jobs, moves, parking, unique_keys
+from queuectl.store import edges, jobs, moves, parking, unique_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,18 +74,17 @@ class Keys:
     def _take(self, place: int, seq: int) -> "tuple[Parent, ...]":
         tx, spec = self._tx, self._specs[place]
         key = spec.unique_key or ""
+        replaces = _policy(spec) is OnConflict.REPLACE
         for _ in range(TRIES):
-            if unique_keys.take(tx, key, seq, spec.unique_for_ms):
-                return ()
-            holder = unique_keys.holder(tx, key)
-            if holder is None:
-                continue  # it was let go just now
-            if _policy(spec) is not OnConflict.REPLACE:
-                self._meet(place, holder)
-                return ()
-            [*old] = jobs.lock(tx, [holder])
+            # Who ends a job holds it and then its key: so does who replaces one.
+            holder = unique_keys.holder(tx, key) if replaces else None
+            old = jobs.lock(tx, [holder]) if holder is not None else []
             if unique_keys.take(tx, key, seq, spec.unique_for_ms, from_=holder):
                 return tuple(wait for job in old for wait in _replace(tx, job))
+            holder = unique_keys.holder(tx, key)
+            if holder is not None and not replaces:  # else it was let go, or changed hands, just now
+                self._meet(place, holder)
+                return ()
         raise Refused(f"the key {key!r} changes hands too fast", hint="try again; nothing was added")
 
     def _meet(self, place: int, holder: int) -> None:
@@ -112,8 +111,10 @@ def _replace(tx: "Tx", old: "Job") -> "list[Parent]":
         moves.request_cancel(tx, old.seq)
         tx.wake()
         return [Parent(kind=Kind.ANY, id=str(old.seq))]
+    before = jobs.by_seqs(tx, [link.seq for link in edges.open_parents(tx, old.seq)]) if old.waits_for else []
+    waits = [job for job in before if job.unique_key == old.unique_key and job.state not in FINAL]
     cancelled = moves.cancel(tx, [old.seq], REPLACED_WORDS)
     tx.try_lock(old.limit_list)
     parking.left_line(tx, [old])
     follow(tx, cancelled)
-    return []
+    return [Parent(kind=Kind.ANY, id=str(job.seq)) for job in waits]

@@ -15,7 +15,7 @@ from queuectl.errors import BadInput, Refused
 from queuectl.model.states import State
 from queuectl.model.units import DAY_MS, DURATION_HELP, WEEK_MS, duration_text
 from queuectl.model.value import Value
-from queuectl.store import audit, groups, removing, unique_keys, watchers, workers
+from queuectl.store import audit, edges, groups, removing, unique_keys, watchers, workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
@@ -247,7 +247,10 @@ class _Pruner:
         for rule in rules:
             if room:
                 seqs = removing.finished_before(tx, rule.state, tx.now - rule.older_than_ms, room)
-                counts[rule.state] = removing.delete(tx, seqs)
+                needed = edges.waited_for(
+                    tx, seqs
+                )  # again, now that they are held: one may have come to wait meanwhile
+                counts[rule.state] = removing.delete(tx, [seq for seq in seqs if seq not in needed])
                 room -= len(seqs)
         ended = workers.prune(tx, tx.now - KEEP_WORKERS_MS, BATCH)
         gone = _pruned(counts, ended, audit.prune(tx, tx.now - KEEP_ACTS_MS, BATCH))

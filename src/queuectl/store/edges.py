@@ -79,48 +79,50 @@ def policies(tx: "Tx", children: "Sequence[int]") -> dict[int, str | None]:
 
 def satisfy(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
     """Let children wait for one job less, and return those that did wait for it. The caller holds them."""
-    changed: list[int] = []
-    for names, params in _chunks(children):
-        rows = tx.rows(
-            f"""
-            UPDATE edges
-               SET state = 'satisfied'
-             WHERE parent_seq = :parent AND state = 'waiting' AND child_seq IN ({names})
-            RETURNING child_seq
-            """,
-            {**params, "parent": parent},
-        )
-        changed += [int(row[0] or 0) for row in rows]
+    changed = _change(tx, parent, children, EdgeState.WAITING, EdgeState.SATISFIED)
     for names, params in _chunks(changed):
         tx.changed(f"UPDATE jobs SET waits_for = waits_for - 1 WHERE seq IN ({names})", params)
     return changed
 
 
-def break_off(tx: "Tx", parent: int, children: "Sequence[int]") -> None:
-    """Note that a job ended otherwise than these children asked."""
-    for names, params in _chunks(children):
-        tx.changed(
-            f"""
-            UPDATE edges
-               SET state = 'broken'
-             WHERE parent_seq = :parent AND state = 'waiting' AND child_seq IN ({names})
-            """,
-            {**params, "parent": parent},
-        )
+def break_off(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
+    """Note that a job ended otherwise than children asked, and return those that did wait for it."""
+    return _change(tx, parent, children, EdgeState.WAITING, EdgeState.BROKEN)
 
 
-def mend(tx: "Tx", parent: int) -> list[int]:
-    """Let those wait again whom a job that is revived had disappointed; return them."""
+def disappointed(tx: "Tx", parent: int) -> list[int]:
+    """Return those that waited for a job which ended otherwise than they asked, in the order of their numbers."""
     rows = tx.rows(
         """
-        UPDATE edges
-           SET state = 'waiting'
+        SELECT child_seq
+          FROM edges
          WHERE parent_seq = :parent AND state <> 'satisfied' AND state = 'broken'
-        RETURNING child_seq
+         ORDER BY child_seq
         """,
         {"parent": parent},
     )
-    return sorted(int(row[0] or 0) for row in rows)
+    return [int(row[0] or 0) for row in rows]
+
+
+def mend(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
+    """Let those wait again whom a job that is revived had disappointed; return them. The caller holds them."""
+    return _change(tx, parent, children, EdgeState.BROKEN, EdgeState.WAITING)
+
+
+def _change(tx: "Tx", parent: int, children: "Sequence[int]", was: EdgeState, to: EdgeState) -> list[int]:
+    changed: list[int] = []
+    for names, params in _chunks(children):
+        rows = tx.rows(
+            f"""
+            UPDATE edges
+               SET state = :to
+             WHERE parent_seq = :parent AND state = :was AND child_seq IN ({names})
+            RETURNING child_seq
+            """,
+            {**params, "parent": parent, "was": was.value, "to": to.value},
+        )
+        changed += [int(row[0] or 0) for row in rows]
+    return sorted(changed)
 
 
 def reset(tx: "Tx", child: int, parents: "Collection[int]") -> int:
@@ -147,9 +149,9 @@ def of_child(tx: "Tx", child: int) -> list[Edge]:
     return [_edge(row) for row in rows]
 
 
-def broken_parents(tx: "Tx", child: int) -> list[Link]:
-    """Return the jobs that ended otherwise than this one asked."""
-    return [link for link in parents_of(tx, child) if link.edge_state is EdgeState.BROKEN]
+def open_parents(tx: "Tx", child: int) -> list[Link]:
+    """Return the jobs that have not yet ended as this one asked, or ended otherwise, or are gone."""
+    return [link for link in parents_of(tx, child) if link.edge_state is not EdgeState.SATISFIED]
 
 
 def parents_of(tx: "Tx", child: int, most: int = 1 << 30) -> list[Link]:

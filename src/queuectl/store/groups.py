@@ -3,9 +3,12 @@
 from queuectl.model.group import Group
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import columns_of
+from queuectl.store.jobs import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from queuectl.store.database import Tx
 
 COLUMNS = columns_of(Group)
@@ -20,6 +23,23 @@ def get(tx: "Tx", name: str) -> Group | None:
 def get_for_update(tx: "Tx", name: str) -> Group | None:
     """Return a group and keep others from changing it until this transaction ends."""
     return _get(tx, name, tx.dialect.for_update)
+
+
+def hold(tx: "Tx", names: "Collection[str]") -> None:
+    """Keep others from looking at groups until this transaction ends, before any of their jobs is held.
+
+    One in which nothing follows from what becomes of its jobs is passed by.
+    """
+    marks, params = listed("name", sorted(names))
+    tx.rows(
+        f"""
+        SELECT name
+          FROM job_groups
+         WHERE name IN ({marks}) AND (max_failures IS NOT NULL OR on_done IS NOT NULL)
+         ORDER BY name {tx.dialect.for_update}
+        """,
+        params,
+    )
 
 
 def join(tx: "Tx", name: str, jobs: int, *, max_failures: str | None, on_done: str | None) -> None:
@@ -48,7 +68,7 @@ def note_stopped(tx: "Tx", name: str) -> None:
 
 
 def reopen(tx: "Tx", name: str) -> None:
-    """Note that jobs of a group run again."""
+    """Note that jobs of a group run again. The caller holds it."""
     tx.changed(
         """
         UPDATE job_groups
@@ -69,24 +89,23 @@ def failures(tx: "Tx", name: str, most: int) -> int:
 
 
 def has_unfinished(tx: "Tx", name: str) -> bool:
-    """Whether a job of a group has not ended: a probe of jobs_group for each state."""
-    return any(_first(tx, name, state) is not None for state in UNFINISHED)
+    """Whether a job of a group has not ended: asked at once, since one may go from state to state meanwhile."""
+    return bool(unfinished(tx, name, 1))
 
 
-def unfinished(tx: "Tx", name: str, after: int, most: int) -> list[int]:
-    """Return the numbers of jobs of a group that have not ended, beyond `after`: one page."""
+def unfinished(tx: "Tx", name: str, most: int) -> list[int]:
+    """Return the numbers of some jobs of a group that have not ended."""
     states = ", ".join(f"'{state}'" for state in UNFINISHED)
     rows = tx.rows(
         f"""
         SELECT seq
           FROM jobs
-         WHERE group_name IS NOT NULL AND group_name = :name AND state IN ({states}) AND seq > :after
-         ORDER BY seq
+         WHERE group_name IS NOT NULL AND group_name = :name AND state IN ({states})
          LIMIT :most
         """,
-        {"name": name, "after": after, "most": most},
+        {"name": name, "most": most},
     )
-    return [int(row[0] or 0) for row in rows]
+    return sorted(int(row[0] or 0) for row in rows)
 
 
 def counts(tx: "Tx", name: str) -> dict[State, int]:
@@ -118,14 +137,6 @@ def forget_empty(tx: "Tx", most: int) -> int:
     # Looked at again now that they are held: somebody may have been adding to one.
     empty = [str(row[0]) for row in rows if not counts(tx, str(row[0]))]
     return sum(tx.changed("DELETE FROM job_groups WHERE name = :name", {"name": name}) for name in empty)
-
-
-def _first(tx: "Tx", name: str, state: State) -> int | None:
-    row = tx.row(
-        "SELECT seq FROM jobs WHERE group_name IS NOT NULL AND group_name = :name AND state = :state LIMIT 1",
-        {"name": name, "state": state.value},
-    )
-    return None if row is None else int(row[0] or 0)
 
 
 def _get(tx: "Tx", name: str, lock: str) -> Group | None:

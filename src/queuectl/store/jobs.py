@@ -260,6 +260,16 @@ def limits_named(tx: "Tx", seqs: "Sequence[int]") -> set[str]:
     return keys
 
 
+def groups_named(tx: "Tx", seqs: "Sequence[int]") -> set[str]:
+    """Return the groups that jobs are of."""
+    found: set[str] = set()
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        sql = f"SELECT DISTINCT group_name FROM jobs WHERE seq IN ({names}) AND group_name IS NOT NULL"
+        found.update(str(row[0]) for row in tx.rows(sql, params))
+    return found
+
+
 def states_by_number(tx: "Tx", seqs: "Sequence[int]") -> dict[int, State]:
     """Return the states of jobs by their numbers; those that are gone are left out."""
     found: dict[int, State] = {}
