@@ -299,6 +299,15 @@ def _delete(tx: "Tx", job: "Job") -> Done:
     return Done(job=job, note="deleted")
 
 
+def _unlink(tx: "Tx", meant: "Sequence[Job]") -> None:
+    """Let jobs that are deleted together wait for each other no more; one that others wait for is not deleted."""
+    going = {job.seq for job in meant if job.state is not State.PROCESSING}
+    pairs = edges.waited_for(tx, [job.seq for job in meant if job.has_dependents])
+    while staying := {parent for parent, child in pairs if child not in going} & going:
+        going -= staying
+    edges.drop(tx, sorted(going))
+
+
 def _hold(tx: "Tx", job: "Job") -> Done:
     if job.held_at is not None:
         return Done(job=job, note="is held already")
@@ -357,7 +366,7 @@ DELETE = Act(
     done="deleted",
     states=frozenset(State) - {State.PROCESSING},
     on_one=_delete,
-    before=lambda tx, meant: edges.drop(tx, [job.seq for job in meant]),  # what goes with them does not wait for them
+    before=_unlink,
 )
 HOLD = Act(name="hold", done="held", states=WAITING_FOR_TIME | {State.PENDING, State.BLOCKED}, on_one=_hold)
 RELEASE = Act(name="release", done="released", states=frozenset({State.BLOCKED}), on_one=_release)

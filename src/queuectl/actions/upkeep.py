@@ -247,9 +247,7 @@ class _Pruner:
         for rule in rules:
             if room:
                 seqs = removing.finished_before(tx, rule.state, tx.now - rule.older_than_ms, room)
-                needed = edges.waited_for(
-                    tx, seqs
-                )  # again, now that they are held: one may have come to wait meanwhile
+                needed = {parent for parent, _ in edges.waited_for(tx, seqs)}  # again, now that they are held
                 counts[rule.state] = removing.delete(tx, [seq for seq in seqs if seq not in needed])
                 room -= len(seqs)
         ended = workers.prune(tx, tx.now - KEEP_WORKERS_MS, BATCH)

@@ -183,13 +183,13 @@ def parent_seqs(tx: "Tx", children: "Sequence[int]") -> set[int]:
     return _ends(tx, "child_seq", "parent_seq", children)
 
 
-def waited_for(tx: "Tx", parents: "Sequence[int]") -> set[int]:
-    """Return those of some jobs that another waits for."""
-    found: set[int] = set()
+def waited_for(tx: "Tx", parents: "Sequence[int]") -> "list[tuple[int, int]]":
+    """Return those of some jobs that others wait for, each with one that does."""
+    found: list[tuple[int, int]] = []
     for names, params in _chunks(parents):
         rows = tx.rows(
             f"""
-            SELECT DISTINCT e.parent_seq
+            SELECT e.parent_seq, e.child_seq
               FROM edges e
               JOIN jobs j ON j.seq = e.child_seq
              WHERE e.state <> 'satisfied' AND e.parent_seq IN ({names})
@@ -197,7 +197,7 @@ def waited_for(tx: "Tx", parents: "Sequence[int]") -> set[int]:
             """,
             params,
         )
-        found.update(int(row[0] or 0) for row in rows)
+        found += [(int(parent or 0), int(child or 0)) for parent, child in rows]
     return found
 
 
