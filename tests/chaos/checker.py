@@ -25,6 +25,9 @@ class JobRow:
     max_retries: int
     has_timeout: bool = False
     batch: str | None = None
+    parents: tuple[tuple[str, str], ...] = ()
+    """The jobs it runs after, each with how that must end: ok, any, fail."""
+    is_starved: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,12 +241,24 @@ def dead_means_out_of_tries(evidence: Evidence) -> Found:
 
 
 def cancelled_means_somebody_asked(evidence: Evidence) -> Found:
+    ends = {("fail", job.id) if job.state == "completed" else ("ok", job.id) for job in evidence.jobs}
     for job in evidence.jobs:
-        if job.state == "cancelled" and job.id not in evidence.record.cancelled:
+        is_starved = job.is_starved and not ends.isdisjoint(job.parents)
+        if job.state == "cancelled" and job.id not in evidence.record.cancelled and not is_starved:
             yield f"job {job.id}", "is cancelled, and nobody asked for it"
     for row in evidence.runs:
         if row.outcome == "cancelled" and row.job not in evidence.record.cancelled:
             yield f"job {row.job} run {row.run}", "was cancelled, and nobody asked for it"
+
+
+def nothing_starts_before_what_it_waits_for(evidence: Evidence) -> Found:
+    after = {job.id: {parent for kind, parent in job.parents if kind == "ok"} for job in evidence.jobs}
+    succeeded: set[str] = set()
+    for line in evidence.lines:
+        if line.what == END and line.code == 0:
+            succeeded.add(line.job)
+        elif line.what == START and (missing := after.get(line.job, set()) - succeeded):
+            yield _named(line), f"started before {', '.join(sorted(missing))} had completed"
 
 
 def lost_means_its_worker_was_killed(evidence: Evidence) -> Found:
@@ -283,6 +298,7 @@ RULES: tuple[Rule, ...] = (
     counters_agree_with_the_runs,
     dead_means_out_of_tries,
     cancelled_means_somebody_asked,
+    nothing_starts_before_what_it_waits_for,
     lost_means_its_worker_was_killed,
     handed_back_means_somebody_said_so,
     nothing_else_ends_a_run,

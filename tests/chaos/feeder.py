@@ -1,7 +1,9 @@
 """The feeder: a thread that enqueues, one by one and in batches, and notes what was acknowledged."""
 
+import json
 import random
 import threading
+from collections.abc import Callable
 
 from tests.chaos.calls import DONE, REFUSED, STORE, Calls
 from tests.chaos.commands import some_job
@@ -11,6 +13,8 @@ from tests.chaos.snapshot import BATCH
 
 PAUSE_S = (0.2, 1.5)
 BATCH_SIZES = (2, 12)
+KINDS = ("", "", "", "any:", "fail:")
+MUTEX_SHARE = 0.1
 
 
 class Feeder:
@@ -47,7 +51,7 @@ class Feeder:
             self._number += 1
             feed()
             self._stopped.wait(self._dice.uniform(*PAUSE_S))
-            feed = self._dice.choice((self._feed_one, self._feed_named, self._feed_batch))
+            feed = self._dice.choice((self._feed_one, self._feed_named, self._feed_batch, self._feed_graph))
 
     def _feed_one(self) -> None:
         # By way of standard input: a long line does not fit an argument.
@@ -65,9 +69,30 @@ class Feeder:
                 return
 
     def _feed_batch(self) -> None:
+        self._feed_jobs(lambda batch, size: [self._job(batch) for _ in range(size)])
+
+    def _feed_graph(self) -> None:
+        """Feed jobs that wait for each other, in an order that has nothing to do with it; some share a mutex."""
+        self._feed_jobs(self._graph)
+
+    def _graph(self, batch: str, size: int) -> list[str]:
+        names = [f"{self._name}-{self._number}.{place}" for place in range(size)]
+        lines = []
+        for place, name in enumerate(names):
+            parents = self._dice.sample(names[:place], min(place, self._dice.randint(0, 3)))
+            fields: dict[str, object] = {"id": name}
+            if parents:
+                fields["after"] = [f"{self._dice.choice(KINDS)}{parent}" for parent in parents]
+            if self._dice.random() < MUTEX_SHARE:
+                fields["mutex"] = "chaos"
+            lines.append(json.dumps({**json.loads(self._job(batch)), **fields}))
+        self._dice.shuffle(lines)
+        return lines
+
+    def _feed_jobs(self, make: Callable[[str, int], list[str]]) -> None:
         batch, size = f"{BATCH}{self._name}-{self._number}", self._dice.randint(*BATCH_SIZES)
         self._notes.batches[batch] = size
-        jobs = "\n".join(self._job(batch) for _ in range(size))
+        jobs = "\n".join(make(batch, size))
         done = self._calls.run("enqueue", "--from", "-", stdin=jobs, may_end=(DONE, STORE))
         if done is None or done.returncode != DONE:
             return

@@ -5,7 +5,17 @@ import json
 from queuectl.store.database import Database, Tx
 from tests.chaos.checker import JobRow, RunRow
 
-_JOBS = "SELECT given_id, seq, state, run, attempts, losses, max_retries, timeout_ms, tags FROM jobs ORDER BY seq"
+_JOBS = """
+    SELECT given_id, seq, state, run, attempts, losses, max_retries, timeout_ms, tags, starved_at
+      FROM jobs
+     ORDER BY seq
+"""
+_PARENTS = """
+    SELECT c.given_id, c.seq, e.kind, p.given_id, p.seq
+      FROM edges e
+      JOIN jobs c ON c.seq = e.child_seq
+      JOIN jobs p ON p.seq = e.parent_seq
+"""
 _RUNS = """
     SELECT j.given_id, j.seq, a.run, a.attempt, a.worker_id, a.outcome, a.exit_code, a.finished_at
       FROM attempts a
@@ -19,10 +29,14 @@ def rows(database: Database) -> tuple[list[JobRow], list[RunRow]]:
     """Return all jobs and all runs that ended, of one moment."""
 
     def read(tx: Tx) -> tuple[list[JobRow], list[RunRow]]:
+        parents: dict[str, list[tuple[str, str]]] = {}
+        for child_id, child, kind, parent_id, parent in tx.rows(_PARENTS):
+            parents.setdefault(str(child_id or child), []).append((str(kind), str(parent_id or parent)))
         jobs = [
             JobRow(
                 id=str(row[0] or row[1]), state=str(row[2]), run=_int(row[3]), attempts=_int(row[4]),
                 losses=_int(row[5]), max_retries=_int(row[6]), has_timeout=row[7] is not None, batch=_batch(row[8]),
+                is_starved=row[9] is not None, parents=tuple(parents.get(str(row[0] or row[1]), ())),
             )
             for row in tx.rows(_JOBS)
         ]  # fmt: skip

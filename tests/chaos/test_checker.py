@@ -135,6 +135,14 @@ BROKEN = {
     "a job was buried too soon": (with_job("3", max_retries=5), "dead means out of tries: job 3"),
     "a job had too many tries": (with_job("3", max_retries=0), "dead means out of tries: job 3"),
     "a job was cancelled by nobody": (with_record(cancelled=()), "cancelled means somebody asked: job 4"),
+    "a job starts before what it waits for": (
+        with_job("1", parents=(("ok", "2"),)),
+        "nothing starts before what it waits for: job 1 run 1",
+    ),
+    "a job was starved by one that completed": (
+        replace(with_job("4", is_starved=True, parents=(("ok", "1"),)), record=with_record(cancelled=()).record),
+        "cancelled means somebody asked: job 4",
+    ),
     "a run was cancelled by nobody": (
         with_run("5", 2, outcome="cancelled"),
         "cancelled means somebody asked: job 5 run 2",
@@ -152,6 +160,13 @@ BROKEN = {
 
 def test_a_good_story_has_no_violations() -> None:
     assert check(GOOD) == []
+
+
+@pytest.mark.parametrize("parent", [("ok", "3"), ("fail", "1")])
+def test_a_job_may_be_starved_by_one_that_ended_otherwise(parent: tuple[str, str]) -> None:
+    story = replace(with_job("4", is_starved=True, parents=(parent,)), record=with_record(cancelled=()).record)
+
+    assert check(story) == []
 
 
 @pytest.mark.parametrize("evidence, expected", BROKEN.values(), ids=BROKEN.keys())
