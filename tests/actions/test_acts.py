@@ -49,7 +49,7 @@ TABLE: dict[str, tuple[Act, dict[State, State | str]]] = {
         acts.HOLD,
         {
             **dict.fromkeys(State, REFUSED),
-            **dict.fromkeys((State.PENDING, State.SCHEDULED, State.FAILED), State.BLOCKED),
+            **dict.fromkeys((State.PENDING, State.SCHEDULED, State.FAILED, State.BLOCKED), State.BLOCKED),
         },
     ),
     "release": (acts.RELEASE, dict.fromkeys(State, REFUSED)),

@@ -143,7 +143,7 @@ def test_many_go_in_portions_and_one_act_is_on_record(db: Database, monkeypatch:
         portions.append(len(seqs))
         return delete(tx, seqs)
 
-    monkeypatch.setattr(jobs, "delete", counting)
+    monkeypatch.setattr(removing, "delete", counting)
 
     gone = prune(db)
 

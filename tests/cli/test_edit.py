@@ -28,6 +28,9 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--use": (["--use", "gpu=1,mem=4G"], {"use": {"gpu": 1, "mem": 4 << 30}}),
     "--mutex": (["--mutex", "a", "--mutex", "b"], {"mutex": ["a", "b"]}),
     "--limit": (["--limit", "api"], {"limits": ["api"]}),
+    "--at-most": (["--at-most", "thumbs:5"], {"at_most": ["thumbs:5"]}),
+    "--after": (["--after", "1"], {"waits_for_jobs": 1, "state": "blocked"}),
+    "--on-dead-dependency": (["--on-dead-dependency", "run"], {"on_dead_dependency": "run"}),
     "--retry-on": (["--retry-on", "75,timeout"], {"policy": {"retry_on": ["75", "timeout"]}}),
     "--no-retry-on": (["--no-retry-on", "2"], {"policy": {"no_retry_on": ["2"]}}),
     "--success-codes": (["--success-codes", "0,3"], {"policy": {"success_codes": [0, 3]}}),
@@ -55,7 +58,7 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
 NEW = {
     "--deadline", "--needs", "--use", "--mutex", "--limit", "--retry-on", "--no-retry-on", "--success-codes",
     "--snooze-code", "--memory", "--cpu-seconds", "--nofile", "--file-size", "--nice", "--umask", "--shell", "--stdin",
-    "--secret",
+    "--secret", "--at-most", "--after", "--on-dead-dependency",
 }  # fmt: skip
 """What `none` takes back."""
 TESTED_ELSEWHERE = {"--dry-run", "--db", "--json", "--help"}
@@ -81,7 +84,8 @@ def test_none_takes_back_what_was_asked_for(local: Cli) -> None:
         '{"command": "true", "deadline": "1h", "needs": "gpu", "use": "mem=1G", "mutex": "a", "limits": "b",'
         ' "retry_on": 75, "no_retry_on": 2, "success_codes": "0,3", "snooze_codes": "99:5m", "memory": "1M",'
         ' "cpu_seconds": 5, "nofile": 99, "file_size": "1M", "nice": 7, "umask": "027", "shell": "/bin/bash",'
-        ' "stdin": "/etc/hostname", "secrets": "TOKEN"}'
+        ' "stdin": "/etc/hostname", "secrets": "TOKEN", "at_most": "c:2", "after": "1",'
+        ' "on_dead_dependency": "keep"}'
     )
     local.ok("limit", "set", "b", "4")
     local.enqueue("true")
@@ -91,7 +95,10 @@ def test_none_takes_back_what_was_asked_for(local: Cli) -> None:
     local.ok("edit", "2", *(word for flag in sorted(NEW) for word in (flag, "none")))
 
     now = local.job("2")
-    fields = ("needs", "use", "mutex", "limits", "policy", "launch", "deadline", "deadline_at")
+    fields = (
+        "state", "needs", "use", "mutex", "limits", "at_most", "policy", "launch", "deadline", "deadline_at",
+        "waits_for_jobs", "on_dead_dependency",
+    )  # fmt: skip
     assert [now[name] for name in fields] == [plain[name] for name in fields]
 
 

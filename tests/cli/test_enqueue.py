@@ -167,14 +167,36 @@ FLAGS: dict[str, tuple[list[str], Mapping[str, object]]] = {
     "--shell": (["--shell", "/bin/bash", "true"], {"launch": {"shell": "/bin/bash"}}),
     "--stdin": (["--stdin", "/etc/../etc/hosts", "cat"], {"launch": {"stdin": "/etc/hosts"}}),
     "--secret": (["--secret", "KEY", "--secret", "OTHER", "true"], {"launch": {"secrets": ["KEY", "OTHER"]}}),
+    "--at-most": (["--at-most", "thumbs:5", "--at-most", "net:2", "true"], {"at_most": ["net:2", "thumbs:5"]}),
+    "--unique": (["--unique", "sync 7", "true"], {"unique": "sync 7"}),
+    "--unique-for": (["--unique", "sync 7", "--unique-for", "6h", "true"], {"unique_for": 21600.0}),
+    "--group": (["--group", "thumbs", "true"], {"group": "thumbs"}),
 }
-TESTED_ELSEWHERE = {"--from", "--db", "--json", "--help", "--limit", "--env-file"}
+TESTED_ELSEWHERE = {
+    "--from", "--db", "--json", "--help", "--limit", "--env-file", "--wait", "--after",
+    "--on-dead-dependency", "--on-conflict", "--max-failures", "--on-group-done",
+}  # fmt: skip
 
 
 def test_a_limit_somebody_made_ends_up_in_the_job(local: Cli) -> None:
     local.ok("limit", "set", "api", "4")
 
     assert local.job(local.enqueue("--limit", "api", "true"))["limits"] == ["api"]
+
+
+def test_what_a_job_runs_after_ends_up_in_the_job(local: Cli) -> None:
+    local.enqueue("true")
+
+    job = local.job(local.enqueue("--after", "1", "--on-dead-dependency", "keep", "true"))
+
+    assert (job["state"], job["waits_for_jobs"], job["on_dead_dependency"]) == ("blocked", 1, "keep")
+
+
+def test_what_a_group_is_given_is_refused_without_one(local: Cli) -> None:
+    for flag, value in (("--max-failures", "5"), ("--on-group-done", "true"), ("--on-conflict", "skip")):
+        done = local.run("enqueue", flag, value, "true")
+        assert (done.returncode, "is given without" in done.stderr) == (2, True), flag
+    assert local.json("list") == []
 
 
 def test_a_limit_nobody_made_is_refused_with_the_one_that_was_meant(local: Cli) -> None:

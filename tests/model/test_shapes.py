@@ -21,8 +21,9 @@ def test_a_job_has_these_names_and_no_others() -> None:
     assert list(job_shape(a_job())) == [
         "id", "number", "state", "command", "argv", "queue", "priority", "attempts", "max_retries", "losses", "run",
         "run_at", "created_at", "updated_at", "started_at", "finished_at", "exit_code", "error", "timeout", "backoff",
-        "cwd", "env", "tags", "split_output", "held_at", "needs", "use", "mutex", "limits", "policy",
-        "launch", "deadline", "deadline_at", "parked_for", "units", "worker", "cancel_requested",
+        "cwd", "env", "tags", "split_output", "held_at", "needs", "use", "mutex", "limits", "at_most",
+        "policy", "launch", "deadline", "deadline_at", "parked_for", "waits_for_jobs", "on_dead_dependency",
+        "unique", "unique_for", "group", "units", "worker", "cancel_requested",
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from queuectl.errors import BadInput, UnknownName
+from queuectl.model.after import Kind, Parent
 from queuectl.model.checks import MAX_COMMAND_BYTES, MAX_WORD_BYTES, check_command, check_given_id, check_name
 from queuectl.model.fields import FIELDS, MAX_PRIORITY, MAX_RETRIES
 from queuectl.model.job import JobSpec
@@ -29,6 +30,9 @@ def test_a_json_job_with_every_field_is_read() -> None:
         "limits": ["api", "disk"], "deadline": "1h", "retry_on": [75, "timeout"], "no_retry_on": "2,126-127",
         "success_codes": "0,3", "snooze_codes": {"99": "5m"}, "memory": "512M", "cpu_seconds": 60, "nofile": 100,
         "file_size": "1K", "nice": 5, "umask": "027", "shell": "/bin/bash", "stdin": "/in", "secrets": ["KEY"],
+        "at_most": "thumbs:5", "after": ["12", "any:nightly"], "on_dead_dependency": "keep", "unique": "sync 7",
+        "unique_for": "6h", "on_conflict": "skip", "group": "thumbs", "max_failures": "10%",
+        "on_group_done": "./mail.sh",
     }  # fmt: skip
 
     spec = spec_from_json(json.dumps(fields), NOW, EMPTY)
@@ -48,6 +52,9 @@ def test_a_json_job_with_every_field_is_read() -> None:
             "memory_bytes": 512 << 20, "cpu_seconds": 60, "nofile": 100, "file_size_bytes": 1024, "nice": 5,
             "umask": 0o27, "shell": "/bin/bash", "stdin_file": "/in", "secrets": ["KEY"],
         },
+        at_most=("thumbs:5",), after=(Parent(kind=Kind.OK, id="12"), Parent(kind=Kind.ANY, id="nightly")),
+        on_dead="keep", unique_key="sync 7", unique_for_ms=6 * 3_600_000, on_conflict="skip", group="thumbs",
+        max_failures="10%", on_group_done="./mail.sh",
     )  # fmt: skip
 
 

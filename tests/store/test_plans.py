@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NONE: "Params" = {}
 # Reading a whole table, or an index that holds every job. Partial indexes are read whole only where they are counted.
 _WALKS = re.compile(r"Seq Scan on jobs|jobs_pkey|SCAN jobs(?! USING (COVERING )?INDEX)|ROWID SEARCH|USING INTEGER")
+_CHILD = re.compile(r"Index Scan using jobs_pkey on jobs child|SEARCH child USING INTEGER PRIMARY KEY \(rowid=\?\)")
 _SORTS = re.compile(r"Sort Key|USE TEMP B-TREE")
 
 
@@ -190,7 +191,7 @@ def test_the_newest_jobs_of_a_state_are_found_in_the_index_of_that_state(crowded
 def test_a_portion_of_old_jobs_is_the_first_of_the_index_of_finished_jobs(crowded: Database, state: State) -> None:
     plans = plans_of(crowded, lambda tx: removing.finished_before(tx, state, 10_000, 500))
 
-    assert_pinned(plans, "jobs_finished")
+    assert_pinned(without_children(plans), "jobs_finished")
     assert_nothing_sorted(plans)
 
 
@@ -198,7 +199,7 @@ def test_a_portion_of_old_jobs_is_the_first_of_the_index_of_finished_jobs(crowde
 def test_old_jobs_are_counted_in_the_index_of_finished_jobs(crowded: Database, before: int) -> None:
     plans = plans_of(crowded, lambda tx: removing.count_finished_before(tx, State.DEAD, before))
 
-    assert_pinned(plans, "jobs_finished")
+    assert_pinned(without_children(plans), "jobs_finished")
 
 
 def test_whether_a_running_job_names_a_worker_is_read_from_the_index_of_running_jobs(crowded: Database) -> None:
@@ -309,6 +310,12 @@ def assert_pinned(plans: list[str], index: str) -> None:
     for plan in plans:
         assert index in plan, plan
         assert_walks_nothing(plan)
+
+
+def without_children(plans: list[str]) -> list[str]:
+    """Leave out of plans the one job that each edge of an old one leads to: it is read by its number."""
+    assert all(_CHILD.search(plan) for plan in plans), plans
+    return [_CHILD.sub("", plan) for plan in plans]
 
 
 def assert_walks_nothing(plan: str) -> None:

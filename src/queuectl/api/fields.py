@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput, UnknownName
-from queuectl.model.checks import check_name
+from queuectl.model.checks import check_name, check_own_name
 from queuectl.model.job import JobSpec
 from queuectl.model.spec import spec_from_fields
 from queuectl.model.states import STATE_NAMES, State, hindrances
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
         use: str | Mapping[str, int | str]
         mutex: Words
         limits: Words
+        at_most: Words
+        after: int | str | Sequence[int | str]
+        on_dead_dependency: str
         deadline: Duration
         retry_on: int | str | Sequence[int | str]
         no_retry_on: int | str | Sequence[int | str]
@@ -67,6 +70,12 @@ if TYPE_CHECKING:
         id: str
         hold: bool
         input: str | bytes
+        unique: str
+        unique_for: Duration
+        on_conflict: str
+        group: str
+        max_failures: int | str
+        on_group_done: str
 
     class EditOptions(Changeable, total=False):
         """What can be different about a job that exists; the word `none` takes back what it asked for."""
@@ -80,6 +89,7 @@ if TYPE_CHECKING:
         states: Sequence[State | str]
         queue: str
         tags: Sequence[str]
+        group: str
         command: str
         error: str
         since: Duration | Time
@@ -123,6 +133,7 @@ def filter_of(choice: "Choice") -> Filter:
         hindrances=hindrances(names),
         queue=check_name("queue", choice["queue"]) if "queue" in choice else None,
         tags=tuple(check_name("tag", tag) for tag in choice.get("tags", ())),
+        group=check_own_name("group", choice["group"]) if "group" in choice else None,
         text=choice.get("command"),
         error=choice.get("error"),
         since=_ago(choice.get("since")),

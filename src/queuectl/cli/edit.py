@@ -4,8 +4,8 @@ Of a job that waits everything can change; of a finished one all but its time, a
 retried; of a running one its tags alone. Jobs named one by one are changed all or none; of a range such as 3-9 those
 that cannot be changed are passed by and counted.
 
-The word `none` takes back a deadline, a policy, needs, limits, and what the job asks of its process. Lists, but for
-variables and tags, take the place of those it has.
+The word `none` takes back a deadline, a policy, needs, limits, the jobs it is to run after, and what it asks of its
+process. Lists, but for variables and tags, take the place of those it has.
 """
 
 import os
@@ -18,7 +18,7 @@ from queuectl.cli.selection import add_names
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.checks import as_items, check_name
-from queuectl.model.edit import NONE, edit_from_fields
+from queuectl.model.edit import EDITABLE, NONE, edit_from_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ EXAMPLES = """\
   queuectl edit 3-9 --run-at 'tomorrow 3:00'
   queuectl edit last --timeout default --max-retries 5 --tag urgent --untag slow
 """
-_NOT_FOR_EDIT = ("--id",)
+_FLAGS = {flag: about for flag, about in FIELD_FLAGS.items() if about[0] in EDITABLE}
 _ABOUT = {
     "--command": "the shell line to run instead",
     "--queue": "the queue to move it to",
@@ -51,10 +51,9 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
     parser.usage = "queuectl edit ID ... [options] [-- program [argument ...]]"
     add_names(parser, nargs="+")
-    for flag, (field, metavar, about) in FIELD_FLAGS.items():
-        if flag not in _NOT_FOR_EDIT:
-            shown = _ABOUT.get(flag, about).replace("%", "%%")
-            parser.add_argument(flag, dest=field, metavar=metavar, help=shown)
+    for flag, (field, metavar, about) in _FLAGS.items():
+        shown = _ABOUT.get(flag, about).replace("%", "%%")
+        parser.add_argument(flag, dest=field, metavar=metavar, help=shown)
     for flag, (field, metavar, about) in LIST_FLAGS.items():
         parser.add_argument(flag, dest=field, action="append", metavar=metavar, help=about)
     parser.add_argument("--stdin", metavar="FILE", help="the file it reads on standard input")
@@ -78,9 +77,7 @@ def run(args: "Args") -> int:
 
 
 def _read(args: "Args") -> "Edit":
-    fields: dict[str, object] = {
-        field: getattr(args, field) for flag, (field, _, _) in FIELD_FLAGS.items() if flag not in _NOT_FOR_EDIT
-    }
+    fields: dict[str, object] = {field: getattr(args, field) for field, _, _ in _FLAGS.values()}
     fields |= {field: _listed(field, getattr(args, field)) for field, _, _ in LIST_FLAGS.values()}
     if args.stdin is not None:
         fields["stdin"] = _file(args.stdin)

@@ -52,7 +52,7 @@ def job_shape(job: "Job") -> "Shape":
         "deadline": None if job.deadline_ms is None else job.deadline_ms / 1000,
         "deadline_at": time_shape(job.deadline_at),
         "parked_for": None if job.parked_for is None else key_words(job.parked_for),
-        "waits_for": job.waits_for,
+        "waits_for_jobs": job.waits_for,
         "on_dead_dependency": job.on_dead,
         "unique": job.unique_key,
         "unique_for": None if job.unique_for_ms is None else job.unique_for_ms / 1000,
