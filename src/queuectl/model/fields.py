@@ -36,6 +36,8 @@ MAX_PRIORITY = 1_000_000_000
 MAX_OPEN_FILES = 1 << 30
 MAX_INPUT_BYTES = 16 << 20
 RESERVED_VARIABLES = "QUEUECTL_"
+INDEX_VARIABLE = "QUEUECTL_ARRAY_INDEX"
+"""The one of them that is a job's own: its number in an array."""
 ENDS_HELP = "75, 64-78, timeout, signal, SIGSEGV, out_of_memory, not_started"
 
 
@@ -118,7 +120,8 @@ def _env(name: str, value: object, _now_ms: int) -> tuple[str, object]:
         check_word(f"{name} {key}", f"{key}={as_text(f'{name} {key}', text)}")
         if not key or "=" in key:
             raise BadInput(f"bad variable name {shown_value(key)} in {name}", hint="write NAME=VALUE")
-        _refuse_reserved(name, key)
+        if key != INDEX_VARIABLE or not (text.isascii() and text.isdecimal()):
+            _refuse_reserved(name, key)
     return "env", dict(value)
 
 

@@ -7,6 +7,7 @@ from queuectl.model.needs import unit_texts
 from queuectl.system.names import (
     CLAIM_VARIABLE,
     CREDENTIALS_VARIABLE,
+    INDEX_VARIABLE,
     RESOURCE_PREFIX,
     SECRET_PREFIX,
     WORKER_VARIABLE,
@@ -21,6 +22,7 @@ _PRIVATE_VARIABLES = frozenset(
         CLAIM_VARIABLE,
         WORKER_VARIABLE,
         CREDENTIALS_VARIABLE,
+        INDEX_VARIABLE,
         "QUEUECTL_JOB_ID",
         "QUEUECTL_ATTEMPT",
         "QUEUECTL_RUN",
