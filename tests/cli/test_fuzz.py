@@ -36,7 +36,7 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 NOW = 1_800_000_000_000
 # What comes back at once, whatever stands behind it; the others stay, wait, or write where they are told.
 QUICK = (
-    "enqueue", "list", "show", "why", "status", "logs", "cancel", "retry", "delete", "dlq", "queue", "limit",
+    "enqueue", "map", "list", "show", "why", "status", "logs", "cancel", "retry", "delete", "dlq", "queue", "limit",
     "config",
     "migrate",
 )  # fmt: skip
@@ -74,6 +74,7 @@ words = st.binary(max_size=30).map(lambda data: os.fsdecode(data.replace(b"\0", 
 plausible = st.sampled_from(
     ["1", "last", "job1", "default", "0", "-1", "1e99", "now", "1h", "yesterday", "dead", "a,b", "A=b", "true", "{}",
      '{"command": "true"}', '{"command": "true"', "[1]", "-", "--", "max_retries", "shell", "/bin/sh", "", " ", "*",
+     ":::", "::::", "echo {.}",
      "../x", "\x1b]0;x\x07", "9" * 40, "max-retries", "default_max_tries", "3-9", "1-", "é", "\u202e"]
 )  # fmt: skip
 

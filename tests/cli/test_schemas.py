@@ -106,6 +106,9 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("queue set default --concurrency 100 --timeout 5m --json")
     yield _line("queue set default --concurrency 100 --json")
     yield "enqueue", ["enqueue", "--json", "--from", str(_batch(cli.folder))]
+    yield "map", ["map", "--json", "--queue", "shut", "--delay", "1h", "ls {}", ":::", "a b"]
+    yield "map", ["map", "--json", "--queue", "shut", "--delay", "1h", "--unique", "{#}", "--", "ls", ":::", "a", "b"]
+    yield "map", ["map", "--json", "--dry-run", "ls {}", ":::", "a b"]
     yield _line("logs done --json")
     yield _line("queue pause shut --json")
     yield _line("queue pause shut --json")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database, Tx
     from queuectl.store.workers import Worker
 
+    Shape = Mapping[str, object]
+
 TAKES_WORDS = True
 WARNED_WIDTH = 60
 EXAMPLES = """\
@@ -148,16 +150,16 @@ def run(args: "Args") -> int:
         specs = [spec_from_words(args, fields, now_ms, JobSpec())]
         _warn_of_a_line(args)
     if not specs:
-        _say(f"no jobs in {'standard input' if args.source[0] == '-' else args.source[0]}")
+        say(f"no jobs in {'standard input' if args.source[0] == '-' else args.source[0]}")
         return 0
     if args.cwd is not None and not os.path.isdir(str(fields["cwd"])):
-        _say(f"warning: no folder {fields['cwd']} here now; where the job runs there must be one")
+        say(f"warning: no folder {fields['cwd']} here now; where the job runs there must be one")
     target = target_of(args)
     database = connect(target)
     entries = enter(database, specs, who=who(), environ=os.environ)
     print_entries(entries, as_json=args.json)
     if sys.stderr.isatty():
-        _tell(database, specs)
+        tell(database, specs)
     if args.wait:
         from queuectl.cli.staying import stay
 
@@ -169,22 +171,23 @@ def _warn_of_a_line(args: "Args") -> None:
     """Say that a shell line behind `--` is taken for the name of a program."""
     if args.has_words and len(args.words) == 1 and not args.line and any(map(str.isspace, args.words[0].strip())):
         word = args.words[0] if len(args.words[0]) <= WARNED_WIDTH else f"{args.words[0][:WARNED_WIDTH]}…"
-        _say(f"warning: '{word}' is taken as the name of one program; a shell line has no -- before it")
+        say(f"warning: '{word}' is taken as the name of one program; a shell line has no -- before it")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Say something that is not data, with what a terminal would obey made visible."""
     from queuectl.cli.text import note, safe
 
     note(safe(text))
 
 
-def print_entries(entries: "Sequence[Entry]", *, as_json: bool) -> None:
-    """Print the ids of jobs that were handed in, and say on stderr what a person should know of them."""
+def print_entries(entries: "Sequence[Entry]", *, as_json: bool, more: "Sequence[Shape] | None" = None) -> None:
+    """Print the ids of jobs handed in, as JSON with `more` of each, and say what a person should know of them."""
     for entry in entries:
         if entry.note is not None:
-            _say(entry.note if entry.fate is not Fate.ADDED else f"warning: job {entry.id}: {entry.note}")
+            say(entry.note if entry.fate is not Fate.ADDED else f"warning: job {entry.id}: {entry.note}")
     try:
-        _print_ids(entries, as_json=as_json)
+        _print_ids(entries, as_json=as_json, more=more or [{}] * len(entries))
     except OSError:
         added = [entry.id for entry in entries if entry.fate is Fate.ADDED]
         if added:
@@ -193,12 +196,12 @@ def print_entries(entries: "Sequence[Entry]", *, as_json: bool) -> None:
         raise
 
 
-def _print_ids(entries: "Sequence[Entry]", *, as_json: bool) -> None:
+def _print_ids(entries: "Sequence[Entry]", *, as_json: bool, more: "Sequence[Shape]") -> None:
     if as_json:
         from queuectl.cli.text import print_json
 
-        for entry in entries:
-            print_json({"id": entry.id, "result": entry.fate.value})
+        for entry, shape in zip(entries, more, strict=True):
+            print_json({"id": entry.id, "result": entry.fate.value, **shape})
     elif ids := [entry.id for entry in entries if entry.fate is not Fate.SKIPPED]:
         sys.stdout.write("\n".join(ids) + "\n")
     sys.stdout.flush()
@@ -260,7 +263,7 @@ def _standard_input(source: str) -> dict[str, object]:
 def spec_from_words(args: "Args", fields: dict[str, object], now_ms: int, base: JobSpec) -> JobSpec:
     """Read the one job a command line holds, over what is in `base`: a shell line, JSON, or a program and its words."""
     words = [*args.line, *args.words]
-    base = base.replace(cwd=None if "cwd" in fields else _here())
+    base = base.replace(cwd=None if "cwd" in fields else here())
     if "command" in fields and words:
         raise BadInput("give the command once: as words or with --command")
     if "command" in fields or not words:
@@ -289,7 +292,7 @@ def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> li
         raise BadInput("--from - and --stdin - would read the same", hint="put one of them in a file")
     if args.line or args.words or "command" in fields or "id" in fields:
         raise BadInput("--from takes its jobs from the file alone", hint="leave out the command, --command and --id")
-    base = JobSpec(cwd=None if "cwd" in fields else _here())
+    base = JobSpec(cwd=None if "cwd" in fields else here())
     # A stand-in command, so that the flags are checked before the file is read.
     base = spec_from_fields({**fields, "command": "true"}, now_ms, base, is_partial=True).replace(command=None)
     specs = []
@@ -332,7 +335,8 @@ def _lines(source: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def _here() -> str:
+def here() -> str:
+    """Return the current folder, where a job runs that names no other, or raise."""
     try:
         folder = os.getcwd()
         folder.encode()
@@ -353,7 +357,7 @@ def read_pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _tell(database: "Database", specs: list[JobSpec]) -> None:
+def tell(database: "Database", specs: list[JobSpec]) -> None:
     """On a terminal, say what will run and warn when nothing will run it."""
     from queuectl.actions.liveness import serving
     from queuectl.cli.text import note, short

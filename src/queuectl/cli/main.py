@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # name: (module, one line for `queuectl --help`)
 COMMANDS = {
     "enqueue": ("enqueue", "add a job: a shell line, a program with arguments, JSON, or a whole file"),
+    "map": ("map", "add a job for each value of a list: a command with {} in it"),
     "run": ("run", "run a command through the queue and stay with it: its output, its exit code"),
     "list": ("list", "list jobs, newest first"),
     "show": ("show", "show jobs: their state, their runs, why they wait or failed"),

@@ -29,6 +29,8 @@ class Args(argparse.Namespace):
     words: list[str]
     """What stands behind `--`, for the command that takes it."""
     has_words: bool
+    tail: list[str]
+    """What stands behind all options, from the first of the words on that the command's TAIL names."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -68,6 +70,13 @@ class Parser(argparse.ArgumentParser):
             hint = f"write --state {name.lstrip('-')}"
         raise UnknownName.among("option", name, list(self._option_string_actions), hint=hint)
 
+    def refuse_in_tail(self, tail: "Sequence[str]") -> None:
+        """Refuse an option at the end of the values, where it was hardly meant as one: it would not be obeyed."""
+        for word in tail[-2:]:
+            if word.startswith("--") and word in self._option_string_actions:
+                hint = f"options go before it; for {word} as a value, give the values as lines of a file"
+                raise BadInput(f"{word} stands behind {tail[0]}, where everything is a value", hint=hint)
+
     def _choices(self, name: str) -> list[str]:
         """Return what an argument may be, of this parser or one of its verbs."""
         for action in self._actions:
@@ -85,9 +94,12 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Mapping[str, object]") -> Args:
     """Read the arguments of one command with the parser its module sets up."""
+    argv, tail = _cut_tail(argv, getattr(module, "TAIL", ()))
     head, has_words, words = _split(argv)
     parser = make_parser(name, module, defaults)
-    args = Args(words=words, has_words=has_words)
+    args = Args(words=words, has_words=has_words, tail=tail)
+    if tail:
+        parser.refuse_in_tail(tail)
     if has_words and not parser.takes_words:
         raise BadInput("nothing may follow '--' here", hint=f"see: queuectl {name} --help")
     _, rest = parser.parse_known_args(head, args)
@@ -169,3 +181,9 @@ def _split(argv: "Sequence[str]") -> tuple[list[str], bool, list[str]]:
         return words, False, []
     place = words.index("--")
     return words[:place], True, words[place + 1 :]
+
+
+def _cut_tail(argv: "Sequence[str]", beginnings: "Sequence[str]") -> tuple[list[str], list[str]]:
+    """Cut where the first of some words stands: the rest is for the command, also what looks like an option."""
+    place = next((at for at, word in enumerate(argv) if word in beginnings), len(argv))
+    return list(argv[:place]), list(argv[place:])

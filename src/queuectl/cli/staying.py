@@ -25,18 +25,28 @@ SIGNAL_CODE = 128
 
 def stay(target: "Target", database: "Database", entries: "Sequence[Entry]") -> int:
     """Wait until jobs that were handed in have ended; return the exit code of the one, or what they came to."""
-    from queuectl.cli.wait import judge, tell_trouble
+    from queuectl.cli.wait import tell_trouble
 
-    seqs = list(dict.fromkeys(entry.seq for entry in entries if entry.fate is not Fate.SKIPPED))
-    if not seqs:
-        return 0
-    waited = wait_for_all(target, database, seqs, on_trouble=tell_trouble)
-    if len(seqs) > 1:
-        return judge(waited)
+    seqs = _numbers(entries)
+    if len(seqs) != 1:
+        return stay_with_all(target, database, entries)
+    wait_for_all(target, database, seqs, on_trouble=tell_trouble)
     job, last = database.read(lambda tx: outcome_of(tx, seqs[0]))
     if job.state is not State.COMPLETED:
         tell_failure(job)
     return exit_code(job, last)
+
+
+def stay_with_all(target: "Target", database: "Database", entries: "Sequence[Entry]") -> int:
+    """Wait until jobs that were handed in have ended, one or many; return 0 if all completed, or raise."""
+    from queuectl.cli.wait import judge, tell_trouble
+
+    seqs = _numbers(entries)
+    return judge(wait_for_all(target, database, seqs, on_trouble=tell_trouble)) if seqs else 0
+
+
+def _numbers(entries: "Sequence[Entry]") -> list[int]:
+    return list(dict.fromkeys(entry.seq for entry in entries if entry.fate is not Fate.SKIPPED))
 
 
 def tell_failure(job: "Job") -> None:
