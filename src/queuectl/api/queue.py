@@ -5,16 +5,19 @@ from functools import partial
 
 from queuectl.actions import acts, archive, control, doctor, gatekeeping, transfer, upkeep
 from queuectl.actions.connect import settings_of
+from queuectl.actions.mapping import enter_mapped
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import enter
 from queuectl.api.fields import filter_of, plain_fields, spec_of, spec_of_any
 from queuectl.api.gates import LimitInfo, QueueInfo, limit_info, queue_info
 from queuectl.api.job import Job
+from queuectl.api.mapping import mapped_specs
 from queuectl.api.session import Session, ended_of
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.checks import check_name, check_own_name
 from queuectl.model.states import State
+from queuectl.model.template import MARK
 from queuectl.runtime.errand import Errand
 from queuectl.runtime.wait import wait_for_all, wait_for_any
 from queuectl.store import audit, jobs, overview
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Protocol, Self, Unpack
 
+    from queuectl.actions.submit import Entry
     from queuectl.api.fields import Choice, Command, JobOptions
     from queuectl.api.gates import QueueSettings
+    from queuectl.api.mapping import Mappable
     from queuectl.model.finding import Finding
     from queuectl.model.job import Job as Row
     from queuectl.model.job import JobSpec
@@ -76,6 +81,22 @@ class Queue:
         """Add jobs, all or none: shell lines, lists of words, or mappings with the fields of a JSON job."""
         now = wall_ms()
         return self._submit([spec_of_any(each, now) for each in commands])
+
+    def map(
+        self,
+        command: "Command",
+        *lists: "Iterable[Mappable]",
+        array: str | None = None,
+        mark: str = MARK,
+        **options: "Unpack[JobOptions]",
+    ) -> list[Job]:
+        """Add a job for each value, all or none: `{}` in the command stands for it, as with `queuectl map`.
+
+        Several lists are combined, the last varying fastest, and `{1}`, `{2}` stand for a value of each. In a shell
+        line values are quoted, always. `array` is a first list of numbers, such as `"1-100:2%5"`.
+        """
+        specs = mapped_specs(command, lists, options, wall_ms(), array=array, mark=mark)
+        return self._jobs_of(enter_mapped(self._database, specs, who=self._who, environ=self._session.environ))
 
     def run(self, command: "Command", *, wait_timeout: float | None = None, **options: "Unpack[JobOptions]") -> Job:
         """Add a job and wait until it has ended; where no worker would take it, it is run from here.
@@ -253,7 +274,9 @@ class Queue:
         return acts.act_on_many(self._database, acts.choose(self._database, act, selection), who=self._who).count
 
     def _submit(self, specs: "list[JobSpec]") -> list[Job]:
-        entries = enter(self._database, specs, who=self._who, environ=self._session.environ)
+        return self._jobs_of(enter(self._database, specs, who=self._who, environ=self._session.environ))
+
+    def _jobs_of(self, entries: "Sequence[Entry]") -> list[Job]:
         return self._handles(self._database.read(lambda tx: jobs.by_seqs(tx, [entry.seq for entry in entries])))
 
     def _numbers(self, waited: "Sequence[Job | str | int]") -> list[int]:
