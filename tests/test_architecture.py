@@ -145,8 +145,13 @@ def sql_is_the_business_of_store(module: Module) -> Iterator[str]:
         yield from (f"{line}: {text[:60]!r}" for line, text in module.texts if SQL.match(text))
 
 
-def each_database_driver_has_one_home(module: Module) -> Iterator[str]:
-    homes = {"psycopg": "queuectl.store.postgres", "apsw": "queuectl.store.sqlite", "sqlite3": "nowhere"}
+def each_driver_has_one_home(module: Module) -> Iterator[str]:
+    homes = {
+        "psycopg": "queuectl.store.postgres",
+        "apsw": "queuectl.store.sqlite",
+        "sqlite3": "nowhere",
+        "cronsim": "queuectl.model.cron",
+    }
     for line, imported, _ in module.imports:
         driver = imported.split(".")[0]
         if module.name != homes.get(driver, module.name):
@@ -248,7 +253,7 @@ def test_only_store_speaks_sql() -> None:
 
 
 def test_each_database_driver_is_imported_in_one_module() -> None:
-    assert offences(each_database_driver_has_one_home) == []
+    assert offences(each_driver_has_one_home) == []
 
 
 def test_only_web_is_async() -> None:
@@ -310,10 +315,11 @@ FORBIDDEN: list[tuple[Rule, str, str]] = [
     (sql_is_the_business_of_store, "queuectl.actions.submit", "q = 'CREATE TABLE x (y)'"),
     (sql_is_the_business_of_store, "queuectl.runtime.worker", "q = 'PRAGMA data_version'"),
     (sql_is_the_business_of_store, "queuectl.runtime.worker", "q = 'BEGIN IMMEDIATE'"),
-    (each_database_driver_has_one_home, "queuectl.store.database", "import psycopg"),
-    (each_database_driver_has_one_home, "queuectl.store.sqlite", "from psycopg import errors"),
-    (each_database_driver_has_one_home, "queuectl.store.postgres", "import apsw"),
-    (each_database_driver_has_one_home, "queuectl.store.sqlite", "import sqlite3"),
+    (each_driver_has_one_home, "queuectl.store.database", "import psycopg"),
+    (each_driver_has_one_home, "queuectl.store.sqlite", "from psycopg import errors"),
+    (each_driver_has_one_home, "queuectl.store.postgres", "import apsw"),
+    (each_driver_has_one_home, "queuectl.store.sqlite", "import sqlite3"),
+    (each_driver_has_one_home, "queuectl.model.schedule", "from cronsim import CronSim"),
     (only_web_is_async, "queuectl.runtime.loop", "import asyncio"),
     (only_web_is_async, "queuectl.runtime.loop", "async def poll(): pass"),
     (names_say_what_a_thing_does, "queuectl.store.jobs", "class JobManager: pass"),
@@ -373,8 +379,8 @@ ALLOWED: list[tuple[Rule, str, str]] = [
     (sql_is_the_business_of_store, "queuectl.cli.dlq", "help = 'Delete from the queue, or Select a job'"),
     (sql_is_the_business_of_store, "queuectl.cli.dlq", "'''\nSELECT in a docstring'''"),
     (sql_is_the_business_of_store, "queuectl.cli.dlq", "heading = 'UPDATED'"),
-    (each_database_driver_has_one_home, "queuectl.store.postgres", "from psycopg import errors"),
-    (each_database_driver_has_one_home, "queuectl.store.sqlite", "import apsw.ext"),
+    (each_driver_has_one_home, "queuectl.store.postgres", "from psycopg import errors"),
+    (each_driver_has_one_home, "queuectl.store.sqlite", "import apsw.ext"),
     (only_web_is_async, "queuectl.web.app", "import asyncio\nasync def get(): pass"),
     (names_say_what_a_thing_does, "queuectl.store.jobs", "from contextlib import AbstractContextManager"),
     (the_first_line_says_what_lives_here, "queuectl.clock", '"""What lives here."""'),
