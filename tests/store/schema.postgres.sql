@@ -50,6 +50,19 @@ CREATE TABLE edges (
 CREATE INDEX edges_open ON queuectl.edges USING btree (parent_seq, child_seq) WHERE (state <> 'satisfied'::text);
 CREATE INDEX edges_parent ON queuectl.edges USING btree (parent_seq, child_seq);
 
+CREATE TABLE fires (
+    schedule          TEXT NOT NULL,
+    instant           BIGINT NOT NULL,
+    outcome           TEXT NOT NULL,
+    is_manual         INTEGER NOT NULL,
+    fired_at          BIGINT NOT NULL,
+    job_seq           BIGINT,
+    missed            INTEGER NOT NULL,
+    why               TEXT,
+    PRIMARY KEY (schedule, instant)
+);
+CREATE INDEX fires_jobs ON queuectl.fires USING btree (schedule, instant) WHERE (job_seq IS NOT NULL);
+
 CREATE TABLE inputs (
     job_seq           BIGINT NOT NULL,
     data              BYTEA NOT NULL,
@@ -161,6 +174,26 @@ CREATE TABLE queues (
     priority          INTEGER,
     PRIMARY KEY (name)
 );
+
+CREATE TABLE schedules (
+    name              TEXT NOT NULL,
+    cron              TEXT,
+    every_ms          BIGINT,
+    anchor            BIGINT,
+    tz                TEXT NOT NULL,
+    job               TEXT NOT NULL,
+    misfire           TEXT NOT NULL,
+    misfire_cap       INTEGER NOT NULL,
+    overlap           TEXT NOT NULL,
+    jitter_ms         BIGINT NOT NULL,
+    next_instant      BIGINT,
+    next_at           BIGINT,
+    paused_at         BIGINT,
+    created_at        BIGINT NOT NULL,
+    updated_at        BIGINT NOT NULL,
+    PRIMARY KEY (name)
+);
+CREATE INDEX schedules_due ON queuectl.schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
 
 CREATE TABLE schema_version (
     version           INTEGER NOT NULL

@@ -1,6 +1,6 @@
-"""Disuse: forgetting the needs that no job has any more. A claim looks at every lane, so they must stay few."""
+"""Disuse: forgetting the needs that no job has any more, since a claim looks at every lane, and old fires."""
 
-from queuectl.store import jobs, lanes
+from queuectl.store import jobs, lanes, schedules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -8,6 +8,19 @@ if TYPE_CHECKING:
 
 SPARED = 100
 """So many different needs cost little, and looking for those in disuse costs a walk over all jobs."""
+MOST_BATCHES = 20
+
+
+def forget_fires(database: "Database") -> int:
+    """Forget what came of instants of long ago, a batch per transaction; return how many."""
+    gone = 0
+    for name in database.read(schedules.crowded):
+        for _ in range(MOST_BATCHES):
+            forgotten = database.write(lambda tx, name=name: schedules.forget(tx, name))  # type: ignore[misc]
+            gone += forgotten
+            if forgotten < schedules.MOST_FORGOTTEN:
+                break
+    return gone
 
 
 def forget_needs(database: "Database", spared: int = SPARED) -> int:

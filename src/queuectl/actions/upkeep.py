@@ -7,7 +7,7 @@ import time
 from queuectl.actions import pace
 from queuectl.actions.connect import working_settings
 from queuectl.actions.deadlines import expire_overdue
-from queuectl.actions.disuse import forget_needs
+from queuectl.actions.disuse import forget_fires, forget_needs
 from queuectl.actions.liveness import pulse
 from queuectl.actions.parking import let_go
 from queuectl.actions.sweep import Sweeper
@@ -222,6 +222,7 @@ class Upkeep:
 
     def _forget(self) -> float:
         forget_needs(self._database)
+        forget_fires(self._database)
         return FORGET_EVERY_S * random.uniform(0.9, 1.1)
 
     def _sweep(self) -> float:

@@ -37,7 +37,9 @@ MAX_OPEN_FILES = 1 << 30
 MAX_INPUT_BYTES = 16 << 20
 RESERVED_VARIABLES = "QUEUECTL_"
 INDEX_VARIABLE = "QUEUECTL_ARRAY_INDEX"
-"""The one of them that is a job's own: its number in an array."""
+SCHEDULE_VARIABLE = "QUEUECTL_SCHEDULE"
+INSTANT_VARIABLE = "QUEUECTL_SCHEDULED_FOR"
+"""Those of them that are a job's own: its number in an array, who fired it, and for when."""
 ENDS_HELP = "75, 64-78, timeout, signal, SIGSEGV, out_of_memory, not_started"
 
 

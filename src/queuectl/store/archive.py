@@ -30,7 +30,8 @@ def begin_after(tx: "Tx", *used: "Sequence[int]") -> None:
 
 def is_empty(tx: "Tx") -> bool:
     """Whether nobody ever put anything into a store that is worth keeping."""
-    return all(tx.row(f"SELECT 1 FROM {table} LIMIT 1") is None for table in ("jobs", "queues", "limits", "config"))
+    kept = ("jobs", "queues", "limits", "config", "schedules")
+    return all(tx.row(f"SELECT 1 FROM {table} LIMIT 1") is None for table in kept)
 
 
 def _rows(tx: "Tx", table: "Table") -> "Iterator[Row]":

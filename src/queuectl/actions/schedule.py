@@ -1,0 +1,145 @@
+"""Schedule: firing what is due. Anybody may tick, as often as they like: each instant is dealt with once.
+
+The row of the schedule is locked, the fire written under a key of schedule and instant, the job added and the next
+instant planned, all in one transaction; whoever is killed in the middle has done nothing.
+"""
+
+from queuectl.actions import acts
+from queuectl.actions.submit import Fate
+from queuectl.actions.submit import add as add_jobs
+from queuectl.errors import BadInput, Refused
+from queuectl.model.asked import job_spec
+from queuectl.model.schedule import Fire, FireOutcome, Overlap, what_is_due
+from queuectl.model.value import Value
+from queuectl.store import jobs, schedules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.model.schedule import Due, Schedule
+    from queuectl.store.database import Database, Tx
+
+MOST_AT_ONCE = 100
+WHO = "schedule {}"
+
+
+class Tick(Value):
+    """What one look at the schedules brought."""
+
+    fired: int
+    """How many schedules were due and dealt with."""
+    notes: tuple[str, ...] = ()
+    """What went wrong, a sentence each."""
+
+
+class _NoJob(Exception):
+    """Carries a schedule whose job cannot be added out of the transaction, and why."""
+
+    def __init__(self, schedule: "Schedule", due: "Due", why: str) -> None:
+        super().__init__(why)
+        self.schedule = schedule
+        self.due = due
+        self.why = why
+
+
+def tick(database: "Database", most: int = MOST_AT_ONCE) -> Tick:
+    """Fire the schedules whose time has come, the longest due first, each in a transaction of its own."""
+    notes: list[str] = []
+    for fired in range(most):
+        try:
+            if not database.write(_fire_due):
+                return Tick(fired=fired, notes=tuple(notes))
+        except _NoJob as error:
+            database.write(lambda tx, error=error: _pass_by(tx, error))  # type: ignore[misc]
+            notes.append(f"schedule {error.schedule.name}: no job for it: {error.why}")
+    return Tick(fired=most, notes=tuple(notes))
+
+
+def fire(tx: "Tx", schedule: "Schedule", instant: int, *, missed: int = 0, is_manual: bool = False) -> int | None:
+    """Deal with one instant of a schedule the caller has locked; return the number of its job.
+
+    None means that it was dealt with before, or gets none: an earlier job is not over, or another has its key.
+    """
+    spec = job_spec(schedule, instant, tx.now)
+    earlier = schedules.unfinished(tx, schedule.name) if schedule.overlap in (Overlap.SKIP, Overlap.REPLACE) else []
+    fired = Fire(
+        schedule=schedule.name,
+        instant=instant,
+        outcome=FireOutcome.FIRED,
+        is_manual=int(is_manual),
+        fired_at=tx.now,
+        missed=missed,
+    )
+    if earlier and schedule.overlap is Overlap.SKIP:
+        why = f"job {earlier[-1]} is not over"
+        schedules.record(tx, fired.replace(outcome=FireOutcome.SKIPPED, why=why))
+        return None
+    if not schedules.record(tx, fired):
+        return None
+    if earlier:
+        _stop(tx, earlier, spec.limit_keys)
+    # By the settings of the store alone: who fires it must make no difference.
+    [entry] = add_jobs(tx, [spec], who=WHO.format(schedule.name))
+    outcome = FireOutcome.SKIPPED if entry.fate is Fate.SKIPPED else FireOutcome.FIRED
+    job_seq = None if entry.fate is Fate.SKIPPED else entry.seq
+    schedules.note_job(tx, fired.replace(outcome=outcome, job_seq=job_seq, why=entry.note))
+    return job_seq
+
+
+def _fire_due(tx: "Tx") -> bool:
+    """Deal with the schedule that has been due for longest; False means that none is."""
+    schedule = schedules.take_due(tx)
+    if schedule is None:
+        return False
+    due = what_is_due(schedule, tx.now)
+    _give_up(tx, schedule, due)
+    for place, instant in enumerate(due.instants):
+        try:
+            fire(tx, schedule, instant, missed=0 if place else due.missed_before)
+        except (BadInput, Refused) as error:
+            raise _NoJob(schedule, due, error.message) from error
+    schedules.update(tx, schedule.planned(due.last))
+    return True
+
+
+def _give_up(tx: "Tx", schedule: "Schedule", due: "Due") -> None:
+    """Put on record, in one row, what nobody was there for and what the rule for that leaves out."""
+    if due.given_up is not None:
+        given_up = Fire(
+            schedule=schedule.name,
+            instant=due.given_up,
+            outcome=FireOutcome.MISSED,
+            is_manual=0,
+            fired_at=tx.now,
+            missed=due.given_up_before,
+            why="nobody was there to fire it",
+        )
+        schedules.record(tx, given_up)
+
+
+def _pass_by(tx: "Tx", error: _NoJob) -> None:
+    """Put on record why instants got no job, and go on with the next; nothing where somebody dealt with them."""
+    schedule = schedules.lock(tx, error.schedule.name)
+    if schedule is None or schedule != error.schedule:
+        return
+    _give_up(tx, schedule, error.due)
+    for instant in error.due.instants:
+        refused = Fire(
+            schedule=schedule.name,
+            instant=instant,
+            outcome=FireOutcome.REFUSED,
+            is_manual=0,
+            fired_at=tx.now,
+            why=error.why,
+        )
+        schedules.record(tx, refused)
+    schedules.update(tx, schedule.planned(error.due.last))
+
+
+def _stop(tx: "Tx", seqs: "list[int]", keys: "list[str]") -> None:
+    """Cancel earlier jobs, also running ones; the mutex they share keeps the new one waiting until they are gone."""
+    tx.lock({*jobs.limits_named(tx, seqs), *keys})
+    for job in jobs.lock(tx, seqs):
+        try:
+            acts.CANCEL.on_one(tx, job)
+        except Refused:
+            pass  # it ended just now
