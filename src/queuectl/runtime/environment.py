@@ -3,6 +3,7 @@
 import os
 
 from queuectl.actions.connect import Target, point_at
+from queuectl.model.fields import INSTANT_VARIABLE, SCHEDULE_VARIABLE
 from queuectl.model.needs import unit_texts
 from queuectl.system.names import (
     CLAIM_VARIABLE,
@@ -27,6 +28,8 @@ _PRIVATE_VARIABLES = frozenset(
         "QUEUECTL_ATTEMPT",
         "QUEUECTL_RUN",
         "QUEUECTL_QUEUE",
+        SCHEDULE_VARIABLE,
+        INSTANT_VARIABLE,
     }
 )
 

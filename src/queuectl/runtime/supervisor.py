@@ -19,6 +19,7 @@ from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.spawn import Started, clean_env, end_of, start_worker
+from queuectl.runtime.ticker import Ticker
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WorkerOptions
 from queuectl.store import workers
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeVar
 
+    from queuectl.store.database import Tx
     from queuectl.store.sqlite import SqliteDialect
 
     Result = TypeVar("Result")
@@ -78,6 +80,7 @@ class Supervisor:
             raise
         self._rescuer = Rescuer(self._database, target.home, os.environ)
         self._chores = Upkeep(self._database, target.home, os.environ)
+        self._ticker = Ticker(self._database, os.environ, log)
         self._warden = Warden(self._wards, log)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._workers: list[Started] = []
@@ -152,6 +155,8 @@ class Supervisor:
     def _turn(self) -> None:
         now = time.monotonic()
         try:
+            if now >= self._ticker.due:
+                self._ticker.step()
             if now >= self._next_upkeep:
                 self._upkeep(now)
                 self._log.trouble_over()
@@ -167,7 +172,7 @@ class Supervisor:
         for due in [due for due in self._owed if due <= now]:
             self._owed.remove(due)
             self._start_worker()
-        self._loop.turn(min([self._next_upkeep, self._chores.due, *self._owed]))
+        self._loop.turn(min([self._next_upkeep, self._chores.due, self._ticker.due, *self._owed]))
 
     def _upkeep(self, now: float) -> None:
         """See to orders, to workers that died, and to the size of SQLite's log."""
@@ -178,7 +183,7 @@ class Supervisor:
             self._heartbeat.resume()  # it runs no commands itself; its workers see to their own
         if self._must_mark:
             self._mark_stop()
-        orders = self._database.read(lambda tx: workers.get(tx, self._identity.id))
+        orders = self._database.read(self._look)
         if orders is not None and orders.stop:
             self._is_restarting = bool(orders.restart) and not self._was_signalled
             self._tell(orders.stop)
@@ -188,6 +193,11 @@ class Supervisor:
             self._rescue()
         if self._target.sqlite_path is not None:
             _checkpoint(self._database.dialect, self._target.sqlite_path)  # type: ignore[arg-type]
+
+    def _look(self, tx: "Tx") -> "workers.Worker | None":
+        """Return our own row with its orders, and learn when the next schedule is due."""
+        self._ticker.plan(tx)
+        return workers.get(tx, self._identity.id)
 
     def _mark_stop(self) -> None:
         """Write a stop that came by a signal into the rows, so that others see who is about to leave."""
@@ -296,6 +306,7 @@ class Supervisor:
             return
         self._stop = stop
         self._owed = []
+        self._ticker.stop()
         for worker in self._workers:
             self._send(worker, stop)
 
