@@ -13,11 +13,12 @@ from queuectl.model.job import Job
 from queuectl.model.limits import LIMIT, Limit, names_in
 from queuectl.model.linechecks import FORMAT, MAX_NUMBER
 from queuectl.model.queue import Queue
+from queuectl.model.schedule import Schedule
 from queuectl.model.states import FINAL, State
 from queuectl.model.transfer import End, Header, Input, Reader, SettingLine
 from queuectl.model.value import Value
 from queuectl.settings import parse, resolve, shown
-from queuectl.store import adding, attempts, audit, config, inputs, jobs, limits, queues
+from queuectl.store import adding, attempts, audit, config, inputs, jobs, limits, queues, schedules
 from queuectl.system.spool import Spool
 from queuectl.system.wholefile import whole_file
 
@@ -60,6 +61,7 @@ class Imported(Value):
     runs: int
     queues: int
     limits: int
+    schedules: int = 0
     settings: int
     skipped: int
     """Jobs passed by because they are there already."""
@@ -82,6 +84,7 @@ class Contents(Value):
     end: End
     queues: tuple[Queue, ...]
     limits: tuple[Limit, ...]
+    schedules: tuple[Schedule, ...]
     settings: tuple[SettingLine, ...]
     last_number: int
     spool: "Spool[Spooled]"
@@ -114,6 +117,8 @@ def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[
                 write(transfer.queue_shape(queue))
             for limit in limits.all_limits(tx):
                 write(transfer.limit_shape(limit))
+            for schedule in schedules.all_schedules(tx):
+                write(transfer.schedule_line_shape(schedule))
             for key, value in sorted(config.stored(tx).items()):
                 write(transfer.setting_shape(key, value))
         counts = {"job": 0, "run": 0}
@@ -153,9 +158,7 @@ def read_lines(lines: "Iterable[bytes]") -> Contents:
     """Read and check a whole file; jobs and runs are put aside on disk, so that memory stays small."""
     reader = Reader()
     spool: Spool[Spooled] = Spool()
-    known_queues: list[Queue] = []
-    known_limits: list[Limit] = []
-    known_settings: list[SettingLine] = []
+    small: list[Queue | Limit | Schedule | SettingLine] = []
     last_number = 0
     try:
         for number, data in enumerate(lines, start=1):
@@ -170,12 +173,10 @@ def read_lines(lines: "Iterable[bytes]") -> Contents:
                         spool.put(reader.input, len(reader.input.data))
                 case Attempt() as run:
                     spool.put(run, len(data))
-                case Queue() as queue:
-                    known_queues.append(queue)
-                case Limit() as limit:
-                    known_limits.append(limit)
+                case Queue() | Limit() | Schedule() as each:
+                    small.append(each)
                 case SettingLine() as setting:
-                    known_settings.append(_checked_setting(number, setting))
+                    small.append(_checked_setting(number, setting))
                 case _:
                     pass
         header, end = reader.finish()
@@ -185,9 +186,10 @@ def read_lines(lines: "Iterable[bytes]") -> Contents:
     return Contents(
         header=header,
         end=end,
-        queues=tuple(known_queues),
-        limits=tuple(known_limits),
-        settings=tuple(known_settings),
+        queues=tuple(each for each in small if isinstance(each, Queue)),
+        limits=tuple(each for each in small if isinstance(each, Limit)),
+        schedules=tuple(each for each in small if isinstance(each, Schedule)),
+        settings=tuple(each for each in small if isinstance(each, SettingLine)),
         last_number=last_number,
         spool=spool,
     )
@@ -336,6 +338,9 @@ def _write_all(tx: "Tx", contents: Contents, rules: Rules, who: str) -> tuple[Im
     """Write queues, limits, settings, jobs and runs; return what was done and the number of the last job."""
     made = [queue.name for queue in contents.queues if queues.create_as_it_was(tx, queue)]
     made_limits = [limit.name for limit in contents.limits if limits.create_as_it_was(tx, limit)]
+    made_schedules = [
+        schedule.name for schedule in contents.schedules if schedules.insert(tx, _planned(schedule, tx.now))
+    ]
     is_taking_settings = rules.settings or not config.stored(tx)
     if is_taking_settings:
         _store_settings(tx, contents.settings, who)
@@ -343,13 +348,14 @@ def _write_all(tx: "Tx", contents: Contents, rules: Rules, who: str) -> tuple[Im
     for chunk in contents.spool.chunks():
         writer.write(chunk)
     audit.record(tx, who, "import", _span(writer.first_seq, writer.last_seq), writer.jobs)
-    if writer.jobs or made or contents.settings:
+    if writer.jobs or made or made_schedules or contents.settings:
         tx.wake()
     done = Imported(
         jobs=writer.jobs,
         runs=writer.runs,
         queues=len(made),
         limits=len(made_limits),
+        schedules=len(made_schedules),
         settings=len(contents.settings) if is_taking_settings else 0,
         skipped=writer.skipped,
         skipped_ids=tuple(writer.skipped_ids),
@@ -359,6 +365,12 @@ def _write_all(tx: "Tx", contents: Contents, rules: Rules, who: str) -> tuple[Im
         limits_missing=_missing(tx, writer.limit_names),
     )
     return done, writer.last_seq
+
+
+def _planned(schedule: Schedule, now: int) -> Schedule:
+    """Return a schedule that goes on from now: what came while it was in the file is left out."""
+    here = schedule.replace(updated_at=now)
+    return here if here.paused_at is not None else here.planned(now)
 
 
 def _store_settings(tx: "Tx", given: "Iterable[SettingLine]", who: str) -> None:

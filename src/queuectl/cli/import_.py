@@ -79,7 +79,8 @@ def _beside(done: "Imported") -> str:
 
 
 def _named(done: "Imported") -> "tuple[tuple[int, str], ...]":
-    return (done.queues, "queue"), (done.limits, "limit"), (done.settings, "setting")
+    small = ((done.queues, "queue"), (done.limits, "limit"), (done.schedules, "schedule"))
+    return (*small, (done.settings, "setting"))
 
 
 def _lines(source: str) -> "Iterator[bytes]":

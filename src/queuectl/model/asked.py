@@ -17,6 +17,7 @@ from queuectl.model.schedule import (
     check_jitter,
     check_misfire,
     check_overlap,
+    check_schedule_name,
 )
 from queuectl.model.spec import spec_from_fields
 from queuectl.model.units import SECOND_MS, iso_text, time_ms
@@ -70,6 +71,23 @@ def new_schedule(name: str, asked: "Fields", job: "Fields", *, zone: str, now: i
         }
     )
     return checked(schedule, now).planned(now)
+
+
+def imported_schedule(fields: "Fields") -> Schedule:
+    """Return the schedule of a line of an export; when it comes next is for whoever takes it in."""
+    row = {**fields, "job": dumps(fields["job"]), "next_instant": None, "next_at": None, "updated_at": 0}
+    schedule = Schedule.of_row([row[name] for name in Schedule.FIELDS])
+    check_schedule_name(schedule.name)
+    check_zone("tz", schedule.tz)
+    if (schedule.cron is None) == (schedule.every_ms is None) or (schedule.every_ms is None) != (
+        schedule.anchor is None
+    ):
+        raise BadInput(f"schedule {schedule.name!r} has either a cron line, or every_ms and an anchor")
+    if schedule.cron is not None:
+        schedule = schedule.replace(cron=check_cron("cron", schedule.cron))
+    elif (schedule.every_ms or 0) % SECOND_MS or (schedule.anchor or 0) % SECOND_MS or not schedule.every_ms:
+        raise BadInput(f"schedule {schedule.name!r} does not come on whole seconds")
+    return checked(schedule, schedule.created_at)
 
 
 def edited_schedule(before: Schedule, asked: "Fields", job: "Fields", *, now: int) -> Schedule:

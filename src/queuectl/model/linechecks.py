@@ -8,11 +8,19 @@ import re
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.checks import check_given_id, check_name
 from queuectl.model.fields import FIELDS as SPEC_FIELDS
-from queuectl.model.fields import MAX_INPUT_BYTES, MAX_PRIORITY, MAX_RETRIES, PARTS
+from queuectl.model.fields import (
+    INSTANT_VARIABLE,
+    MAX_INPUT_BYTES,
+    MAX_PRIORITY,
+    MAX_RETRIES,
+    PARTS,
+    SCHEDULE_VARIABLE,
+)
 from queuectl.model.limits import MAX_SLOTS
 from queuectl.model.queue import MAX_CONCURRENCY
 from queuectl.model.rate import Rate, read_rate
 from queuectl.model.retry import BackoffStrategy
+from queuectl.model.schedule import MAX_CAP, MAX_JITTER_MS, Misfire, Overlap
 from queuectl.model.states import State
 from queuectl.model.units import MAX_DURATION_MS
 from queuectl.model.verdict import OutcomeKind
@@ -137,6 +145,22 @@ def _use(name: str, value: object) -> object:
     return {} if value == {} else _as_enqueued(name, value)
 
 
+def _env(name: str, value: object) -> object:
+    """Check variables as `enqueue` does, but for those that a schedule gave its job."""
+    if not isinstance(value, dict):
+        return _as_enqueued(name, value)
+    given = {key: _text(key, value[key]) for key in (SCHEDULE_VARIABLE, INSTANT_VARIABLE) if key in value}
+    own = {key: text for key, text in value.items() if key not in given}
+    return {**(_as_enqueued(name, own) if own else {}), **given}  # type: ignore[dict-item]
+
+
+def _schedule(name: str, value: object) -> "Shape":
+    """Check the job of a schedule as far as it is an object; the whole is checked when all of it is known."""
+    if not isinstance(value, dict):
+        raise _wrong(name, value, "an object")
+    return value
+
+
 def _part(name: str, value: object) -> "Shape":
     """Check the fields of a job that are kept together, each as `enqueue` does."""
     if not isinstance(value, dict):
@@ -230,6 +254,20 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "priority": _or_null(_whole(-MAX_PRIORITY, MAX_PRIORITY)),
     },
     "limit": {"name": check_name, "slots": _whole(0, MAX_SLOTS), "created_at": _time},
+    "schedule": {
+        "name": check_name,
+        "cron": _MAYBE_TEXT,
+        "every_ms": _or_null(_DURATION),
+        "anchor": _MAYBE_TIME,
+        "tz": _text,
+        "misfire": _one_of(tuple(Misfire)),
+        "misfire_cap": _whole(1, MAX_CAP),
+        "overlap": _one_of(tuple(Overlap)),
+        "jitter_ms": _whole(0, MAX_JITTER_MS),
+        "paused_at": _MAYBE_TIME,
+        "created_at": _time,
+        "job": _schedule,
+    },
     "setting": {"key": _text, "value": _text},
     "job": {
         "number": _NUMBER,
@@ -240,7 +278,7 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "command": _or_null(_as_enqueued),
         "argv": _or_null(_as_json(_as_enqueued)),
         "cwd": _or_null(_as_enqueued),
-        "env": _as_json(_as_enqueued),
+        "env": _as_json(_env),
         "tags": _as_json(_as_enqueued),
         "max_retries": _whole(0, MAX_RETRIES),
         "timeout_ms": _or_null(_DURATION),

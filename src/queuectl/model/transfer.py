@@ -1,7 +1,7 @@
 """Transfer: a store as lines of JSON and back. Pure: what a line holds; what each field may be is in linechecks.py.
 
-A header comes first, then queues, limits, settings, and each job followed by its runs; an end with the counts comes
-last, so that a file that was cut off is not taken for a whole one.
+A header comes first, then queues, limits, schedules, settings, and each job followed by its runs; an end with the
+counts comes last, so that a file that was cut off is not taken for a whole one.
 """
 
 import base64
@@ -16,6 +16,7 @@ from queuectl.model.linechecks import ADDED, FORMAT, LINES
 from queuectl.model.needs import needs_text
 from queuectl.model.queue import Queue
 from queuectl.model.rate import Rate
+from queuectl.model.schedule import Schedule
 from queuectl.model.shapes import asked_shape, launch_shape, policy_shape, time_shape
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
 from queuectl.model.units import iso_text
@@ -61,7 +62,7 @@ class End(Value):
     runs: int
 
 
-Line = Header | Queue | Limit | SettingLine | Job | Attempt | End
+Line = Header | Queue | Limit | Schedule | SettingLine | Job | Attempt | End
 
 
 def header_shape(header: Header) -> "Shape":
@@ -94,6 +95,25 @@ def queue_shape(queue: Queue) -> "Shape":
 def limit_shape(limit: Limit) -> "Shape":
     """Return the line of a limit."""
     return {"type": "limit", "name": limit.name, "slots": limit.slots, "created_at": iso_text(limit.created_at)}
+
+
+def schedule_line_shape(schedule: Schedule) -> "Shape":
+    """Return the line of a schedule: all of it but when it comes next, which is for the store that takes it in."""
+    return {
+        "type": "schedule",
+        "name": schedule.name,
+        "cron": schedule.cron,
+        "every_ms": schedule.every_ms,
+        "anchor": time_shape(schedule.anchor),
+        "tz": schedule.tz,
+        "misfire": schedule.misfire.value,
+        "misfire_cap": schedule.misfire_cap,
+        "overlap": schedule.overlap.value,
+        "jitter_ms": schedule.jitter_ms,
+        "paused_at": time_shape(schedule.paused_at),
+        "created_at": iso_text(schedule.created_at),
+        "job": schedule.fields,
+    }
 
 
 def setting_shape(key: str, value: str) -> "Shape":
@@ -241,6 +261,8 @@ class Reader:
                 self._check_once("queue", line.name)
             case Limit():
                 self._check_once("limit", line.name)
+            case Schedule():
+                self._check_once("schedule", line.name)
             case SettingLine():
                 self._check_once("setting", line.key)
             case Job():
@@ -254,7 +276,9 @@ class Reader:
         if (kind, name) in self._names:
             raise BadInput(f"{kind} {name!r} is given twice")
         if self._job is not None:
-            raise BadInput(f"a {kind} after the jobs", hint="queues, limits and settings come before the jobs")
+            raise BadInput(
+                f"a {kind} after the jobs", hint="queues, limits, schedules and settings come before the jobs"
+            )
         self._names.add((kind, name))
 
     def _check_job(self, job: Job) -> None:
@@ -328,6 +352,13 @@ def _read_queue(fields: "Shape") -> Queue:
     return Queue(**fields, **period)  # type: ignore[arg-type]
 
 
+def _read_schedule(fields: "Shape") -> Schedule:
+    """Check a schedule as one that is added: a line of a file is no less to be looked at."""
+    from queuectl.model.asked import imported_schedule  # reading zones is for those who have a schedule
+
+    return imported_schedule(fields)
+
+
 def _read_input(fields: "Shape") -> Input | None:
     data = fields.pop("input")
     return Input(job_seq=fields["number"], data=data) if isinstance(data, bytes) else None  # type: ignore[arg-type]
@@ -391,6 +422,7 @@ _READ: "dict[str, Callable[[Shape], Line]]" = {
     "header": lambda fields: Header.of_row(list(fields.values())),
     "queue": _read_queue,
     "limit": lambda fields: Limit.of_row(list(fields.values())),
+    "schedule": _read_schedule,
     "setting": lambda fields: SettingLine.of_row(list(fields.values())),
     "job": _read_job,
     "run": _read_run,
