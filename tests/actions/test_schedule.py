@@ -8,9 +8,11 @@ import pytest
 from queuectl.actions import disuse, scheduling
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.control import set_setting
+from queuectl.actions.doctor import examine
 from queuectl.actions.gatekeeping import delete_limit, set_limit
 from queuectl.actions.schedule import Tick, tick
 from queuectl.errors import BadInput, NotFound, Refused
+from queuectl.model.finding import Finding, Level
 from queuectl.model.schedule import Fire, FireOutcome, Schedule
 from queuectl.model.states import State
 from queuectl.model.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, iso_text
@@ -377,6 +379,36 @@ def test_old_fires_are_forgotten_but_for_those_of_jobs_that_are_not_over(db: Dat
     tick_at(db, NOW + 460 * SECOND_MS)
     disuse.forget_fires(db)
     assert len(fires(db)) == 100
+
+
+def told(target: Target) -> list[Finding]:
+    return [each for each in examine(target, {}) if each.check == "schedules"]
+
+
+def test_doctor_tells_of_what_is_due_while_nobody_is_there_to_fire_it(db: Database, target: Target) -> None:
+    assert [each.what for each in told(target)] == ["0 schedules, none waits to be fired"]
+    db.read_clock = FakeClock(now=NOW // 2)
+
+    add(db, "nightly")
+
+    [finding] = told(target)
+    assert finding.level is Level.WARNING
+    assert "no worker is running to fire what has been due for" in finding.what
+    assert "nightly" in finding.what
+    assert "queuectl worker start -d" in finding.mend
+    scheduling.pause(db, ["nightly"], who=WHO)
+    assert [each.level for each in told(target)] == [Level.OK]
+
+
+def test_doctor_tells_of_a_schedule_whose_job_cannot_be_added(db: Database, target: Target) -> None:
+    set_limit(db, "api", 2, who=WHO)
+    add(db, "s", {"limits": ["api"]})
+    delete_limit(db, "api", who=WHO)
+    tick_at(db, NOW + 10 * MINUTE_MS)
+
+    [finding] = told(target)
+
+    assert "schedule s got no job the last time: no limit 'api'" in finding.what
 
 
 class Killed(BaseException):

@@ -1,6 +1,6 @@
 """Doctor: looks at a store and at this host, and says what is wrong and how to mend it. It changes nothing."""
 
-from queuectl.actions.checks import database, fleet, home, program, settings, waiting
+from queuectl.actions.checks import database, fleet, home, program, schedules, settings, waiting
 from queuectl.actions.checks.case import Case
 from queuectl.errors import QueuectlError, StoreError
 from queuectl.model.finding import Finding, Level, error
@@ -61,6 +61,7 @@ CHECKS = tuple(
         ("narrow-queues", TABLES, waiting.narrow),
         ("missing-limits", TABLES, waiting.missing_limits),
         ("closed-limits", TABLES, waiting.closed_limits),
+        ("schedules", TABLES, schedules.schedules),
         ("leftovers", ALWAYS, home.leftovers),
         ("settings", ALWAYS, settings.settings),
         ("shell", ALWAYS, settings.shell),
