@@ -4,6 +4,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadInput",
+    "FireInfo",
     "GateInfo",
     "Job",
     "JobFailed",
@@ -14,6 +15,7 @@ __all__ = [
     "QueuectlError",
     "Refused",
     "Run",
+    "ScheduleInfo",
     "State",
     "StoreError",
     "WaitTimedOut",
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from queuectl.api.gates import LimitInfo, QueueInfo
     from queuectl.api.job import Job, Run
     from queuectl.api.queue import Queue
+    from queuectl.api.schedules import FireInfo, ScheduleInfo
     from queuectl.api.why import GateInfo, Why
     from queuectl.errors import BadInput, JobFailed, NotFound, QueuectlError, Refused, StoreError, WaitTimedOut
     from queuectl.model.states import State
@@ -38,12 +41,14 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     homes = {
+        "FireInfo": "api.schedules",
         "GateInfo": "api.why",
         "Job": "api.job",
         "LimitInfo": "api.gates",
         "Queue": "api.queue",
         "QueueInfo": "api.gates",
         "Run": "api.job",
+        "ScheduleInfo": "api.schedules",
         "State": "model.states",
         "Why": "api.why",
     }

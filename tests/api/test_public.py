@@ -7,11 +7,11 @@ import sys
 import pytest
 
 import queuectl
-from queuectl.api import job, queue
+from queuectl.api import job, queue, schedules
 
 PUBLIC = [
-    "BadInput", "GateInfo", "Job", "JobFailed", "LimitInfo", "NotFound", "Queue", "QueueInfo", "QueuectlError",
-    "Refused", "Run", "State", "StoreError", "WaitTimedOut", "Why", "__version__",
+    "BadInput", "FireInfo", "GateInfo", "Job", "JobFailed", "LimitInfo", "NotFound", "Queue", "QueueInfo",
+    "QueuectlError", "Refused", "Run", "ScheduleInfo", "State", "StoreError", "WaitTimedOut", "Why", "__version__",
 ]  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def test_what_is_not_on_the_list_is_not_there() -> None:
         _ = queuectl.Manager
 
 
-@pytest.mark.parametrize("cls", [queue.Queue, job.Job])
+@pytest.mark.parametrize("cls", [queue.Queue, job.Job, schedules.Schedules])
 def test_every_public_method_says_what_it_does_and_is_typed(cls: type) -> None:
     for name, member in inspect.getmembers(cls):
         if name.startswith("_"):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from queuectl.api.fields import Choice, Command, JobOptions
     from queuectl.api.gates import QueueSettings
     from queuectl.api.mapping import Mappable
+    from queuectl.api.schedules import Schedules
     from queuectl.model.finding import Finding
     from queuectl.model.job import Job as Row
     from queuectl.model.job import JobSpec
@@ -214,6 +215,13 @@ class Queue:
     def delete_limit(self, name: str) -> None:
         """Remove a limit; raises `Refused` while a job that is not over names it."""
         gatekeeping.delete_limit(self._database, check_name("limit", name), who=self._who)
+
+    @property
+    def schedules(self) -> "Schedules":
+        """Jobs that come again and again: `queue.schedules.add("nightly", "30 2 * * *", "./backup.sh")`."""
+        from queuectl.api.schedules import Schedules  # reading zones is for those who have a schedule
+
+        return Schedules(self._session)
 
     def settings(self) -> "dict[str, int | float | str]":
         """Return the settings in force; durations are in seconds, sizes in bytes."""
