@@ -21,7 +21,7 @@ from tests.program import PROGRAM, Cli, wait_for
 
 SCHEMAS = Path(queuectl.cli.__file__).parent / "schemas"
 SHARED = {"types", "job", "attempt", "worker"}
-GROUPS = ("worker", "dlq", "queue", "limit", "config")
+GROUPS = ("worker", "dlq", "queue", "limit", "schedule", "config")
 NOWHERE = {"db": None, "json": False}
 
 
@@ -105,6 +105,10 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("limit set api 1 --json")
     yield _line("queue set default --concurrency 100 --timeout 5m --json")
     yield _line("queue set default --concurrency 100 --json")
+    yield "schedule-add", ["schedule", "add", "nightly", "30 2 * * *", "--tz", "Europe/Oslo", "--json", "true"]
+    yield _line("schedule add beat --every 10m --jitter 30s --overlap queue --json -- echo beat")
+    yield _line("schedule list --json")
+    yield _line("schedule run beat --json")
     yield "enqueue", ["enqueue", "--json", "--from", str(_batch(cli.folder))]
     yield "map", ["map", "--json", "--queue", "shut", "--delay", "1h", "ls {}", ":::", "a b"]
     yield "map", ["map", "--json", "--queue", "shut", "--delay", "1h", "--unique", "{#}", "--", "ls", ":::", "a", "b"]
@@ -124,6 +128,12 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield "why", ["why", "--json", *(str(job["id"]) for job in cli.json("list"))]
     for job_id in ("done", "running", "later", "split", "split --stdout", "split --stderr", "done -f", "split -f"):
         yield _line(f"logs {job_id} --json")
+    yield _line("schedule show nightly beat --json")
+    yield _line("schedule list --json")
+    yield _line("schedule preview beat 3 --json")
+    yield _line("schedule preview @daily --json")
+    yield _line("schedule edit beat --overlap skip --priority 5 --json")
+    yield _line("schedule pause beat --json")
     yield _line("wait done --json")
     yield "run", ["run", "--json", "echo a; echo b >&2"]
     yield _line("completion bash --json")
@@ -169,6 +179,8 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("queue delete none --json")
     yield _line("limit set unused 0 --json")
     yield _line("limit delete unused --json")
+    yield _line("schedule resume beat --json")
+    yield _line("schedule remove beat --json")
     yield _line("config set default-max-tries 6 --json")
     yield _line("config list --json")
     yield _line("config get default_max_tries --json")

@@ -4,7 +4,7 @@ import os
 
 from queuectl.actions.connect import locate, open_if_there
 from queuectl.model.states import State
-from queuectl.store import limits, offers, queues
+from queuectl.store import limits, offers, queues, schedules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ def _found(tx: "Tx", kind: str, prefix: str) -> "Iterable[tuple[str, str]]":
     if kind == "limits":
         known = [limit for limit in limits.all_limits(tx) if limit.name.startswith(prefix)]
         return [(limit.name, str(limit.slots)) for limit in known[:LIMIT]]
+    if kind == "schedules":
+        return [
+            (each.name, "paused" if each.paused_at else "")
+            for each in schedules.all_schedules(tx)
+            if each.name.startswith(prefix)
+        ][:LIMIT]
     if kind == "tags":
         return [(tag, "") for tag in offers.tags(tx, prefix, LIMIT)]
     states = tuple(State(name) for name in kind.removeprefix("ids:").split(",") if name)

@@ -1,4 +1,4 @@
-"""Print a script that completes commands, flags, states, settings, ids, queues, limits and tags in a shell."""
+"""Print a script that completes commands, flags, states, settings, ids, queues, limits and the like in a shell."""
 
 import os
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from queuectl.cli.main import ALIASES, COMMANDS
 from queuectl.cli.parser import make_parser
 from queuectl.model.retry import BackoffStrategy
+from queuectl.model.schedule import Misfire, Overlap
 from queuectl.model.states import MOVES, STATE_NAMES, Move, State
 from queuectl.model.value import Value
 from queuectl.settings import SETTINGS
@@ -36,11 +37,13 @@ _BY_NAME = {
     "key": f"set:{','.join(SETTINGS)}",
     "state": f"list:{','.join(STATE_NAMES)}",
     "backoff_strategy": f"set:{','.join(BackoffStrategy)}",
+    "misfire": f"set:{','.join(Misfire)}",
+    "overlap": f"set:{','.join(Overlap)}",
     "line": "command",
 }
 
 # What the word NAME stands for behind these commands.
-_NAMED = {"queue": "queues", "limit": "limits"}
+_NAMED = {"queue": "queues", "limit": "limits", "schedule": "schedules"}
 
 
 class Flag(Value):
@@ -55,7 +58,8 @@ class Node(Value):
     """What may follow some words: verbs, flags, and values by their place.
 
     A kind says what a value may be: `set:a,b`, `list:a,b` (several, with commas), `ids:STATES`, `queues`, `limits`,
-    `tags`, `files`, `dirs`, `command`, or `text`, of which nothing is known. The last place may repeat (`*`).
+    `schedules`, `tags`, `files`, `dirs`, `command`, or `text`, of which nothing is known. The last place may repeat
+    (`*`).
     """
 
     words: tuple[str, ...]
@@ -137,7 +141,7 @@ def _kind(action: argparse.Action, command: str) -> str:
         return f"ids:{','.join(_wanted(command))}"
     if action.metavar in _BY_METAVAR:
         return _BY_METAVAR[str(action.metavar)]
-    if action.dest == "name" and command in _NAMED:
+    if action.metavar == "NAME" and not action.option_strings and command in _NAMED:
         return _NAMED[command]
     return _BY_NAME.get(action.dest, TEXT)
 

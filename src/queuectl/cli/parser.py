@@ -96,6 +96,8 @@ def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Map
     """Read the arguments of one command with the parser its module sets up."""
     argv, tail = _cut_tail(argv, getattr(module, "TAIL", ()))
     head, has_words, words = _split(argv)
+    if head:
+        head[0] = getattr(module, "VERB_ALIASES", {}).get(head[0], head[0])
     parser = make_parser(name, module, defaults)
     args = Args(words=words, has_words=has_words, tail=tail)
     if tail:

@@ -11,6 +11,7 @@ from queuectl.actions.selection import Selection, numbers
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import facts, moment, print_json, safe, short, table, when
+from queuectl.model.fields import INSTANT_VARIABLE, SCHEDULE_VARIABLE
 from queuectl.model.limits import LIMIT, MUTEX, names_in
 from queuectl.model.needs import Needs, read_needs, units_text
 from queuectl.model.policy import ends_text
@@ -90,8 +91,17 @@ def _shape(known: Known) -> dict[str, object]:
         "waits_for": known.wait and known.wait.reason,
         "remedy": known.wait and known.wait.remedy,
         "cause": cause(known.job, known.runs),
+        "schedule": _schedule_shape(known.job),
         "runs": [attempt_shape(run) for run in known.runs],
     }
+
+
+def _schedule_shape(job: "Job") -> "dict[str, str] | None":
+    """Return which schedule a job comes from and which instant it is for, as its command is told."""
+    env = job.env_map
+    if SCHEDULE_VARIABLE not in env or INSTANT_VARIABLE not in env:
+        return None
+    return {"name": env[SCHEDULE_VARIABLE], "instant": env[INSTANT_VARIABLE]}
 
 
 def _print(known: Known) -> None:
@@ -153,6 +163,8 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     yield from _given("To change it", known.wait and known.wait.remedy)
     yield from _given("Cause", why)
     yield from _given("To mend it", _remedy_of(known))
+    schedule = _schedule_shape(job)
+    yield from _given("Schedule", schedule and f"{schedule['name']}, for {schedule['instant']}")
     yield "Command", safe(job.line)
     yield "Queue", f"{job.queue}, priority {job.priority}"
     yield "Attempts", f"{job.attempts}/{job.max_retries}"
@@ -172,6 +184,8 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     yield from _policy_facts(job, now)
     yield "Folder", safe(job.cwd or "/")
     for name, value in job.env_map.items():
+        if schedule is not None and name in (SCHEDULE_VARIABLE, INSTANT_VARIABLE):
+            continue  # said above
         yield "Variable", safe(f"{name}={value}")
     yield from _given("Secrets", ", ".join(job.launch_options.secrets) if job.launch_options else None)
     yield from _given("Tags", ", ".join(job.tag_list))

@@ -1,0 +1,151 @@
+"""Timetable: schedules, their fires and their next instants as text and JSON. The verbs are in schedule.py."""
+
+from queuectl.cli.text import age, facts, note, print_json, safe, short, table, when
+from queuectl.model.cron import zoned_text
+from queuectl.model.rhythm import MOST_COUNTED
+from queuectl.model.schedule import Misfire
+from queuectl.model.scheduleshapes import fire_shape, result_word, schedule_shape
+from queuectl.model.units import counted, duration_text, iso_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from queuectl.model.rhythm import Rhythm
+    from queuectl.model.schedule import Fire, Schedule
+    from queuectl.store.schedules import LastFire
+
+    Shape = dict[str, object]
+
+COMMAND_WIDTH = 200
+
+
+def print_list(known: "Sequence[tuple[Schedule, LastFire | None]]", now: int, *, as_json: bool) -> None:
+    """Print schedules, each with its next and its last instant."""
+    if as_json:
+        for schedule, last in known:
+            print_json({**schedule_shape(schedule), "last": last and fire_shape(last.fire, last.job)})
+        return
+    rows = [
+        (
+            schedule.name,
+            _when_text(schedule),
+            _next_text(schedule, now),
+            "-" if last is None else when(last.fire.instant, now),
+            "-" if last is None else result_word(last.fire, last.job),
+            short(line_of(schedule), COMMAND_WIDTH),
+        )
+        for schedule, last in known
+    ]
+    table(("NAME", "WHEN", "NEXT", "LAST", "RESULT", "COMMAND"), rows)
+    if not known:
+        note("no schedules; add one with: queuectl schedule add nightly '30 2 * * *' './backup.sh'")
+
+
+def print_one(schedule: "Schedule", fires: "Sequence[LastFire]", now: int, *, as_json: bool) -> None:
+    """Print all that is known of a schedule, its newest fires first."""
+    if as_json:
+        shapes = [fire_shape(each.fire, each.job) for each in fires]
+        print_json({**schedule_shape(schedule), "fires": shapes})
+        return
+    facts(_facts(schedule, now))
+    if fires:
+        print()
+        rows = [
+            (
+                zoned_text(each.fire.instant, schedule.tz),
+                "by hand" if each.fire.is_manual else f"{(each.fire.fired_at - each.fire.instant) / 1000:.1f}s",
+                "-" if each.fire.job_seq is None else str(each.fire.job_seq),
+                result_word(each.fire, each.job),
+                _note_text(each.fire),
+            )
+            for each in fires
+        ]
+        table(("INSTANT", "LATE", "JOB", "RESULT", "NOTE"), rows)
+
+
+def print_instants(schedule: "Schedule | None", rhythm: "Rhythm", instants: "Iterable[int]", *, as_json: bool) -> None:
+    """Print instants by the clock of their zone; those of a schedule with the jitter they get."""
+    rows = []
+    for instant in instants:
+        at = instant + (0 if schedule is None else schedule.jitter_of(instant))
+        local = zoned_text(instant, rhythm.tz)
+        if as_json:
+            print_json({"instant": iso_text(instant), "fires_at": iso_text(at), "local": local, "tz": rhythm.tz})
+        rows.append((local, iso_text(instant), f"+{duration_text(at - instant)}" if at > instant else "-"))
+    if as_json:
+        return
+    if schedule is not None and schedule.jitter_ms:
+        table(("LOCAL", "UTC", "JITTER"), rows)
+    else:
+        table(("LOCAL", "UTC"), [row[:2] for row in rows])
+
+
+def line_of(schedule: "Schedule") -> str:
+    """Return the command of a schedule on one line."""
+    fields = schedule.fields
+    if fields.get("command") is not None:
+        return str(fields["command"])
+    import shlex
+
+    argv = fields.get("argv")
+    return shlex.join(map(str, argv)) if isinstance(argv, list) else ""
+
+
+def next_words(schedule: "Schedule", now: int) -> str:
+    """Say when a schedule comes next, by the clock of its zone."""
+    if schedule.paused_at is not None:
+        return "paused"
+    if schedule.next_instant is None:
+        return "it comes no more"
+    jitter = schedule.jitter_of(schedule.next_instant)
+    later = f", {duration_text(jitter)} later by its jitter" if jitter else ""
+    return f"next {zoned_text(schedule.next_instant, schedule.tz)} ({age(schedule.next_instant, now)}{later})"
+
+
+def _when_text(schedule: "Schedule") -> str:
+    text = schedule.rhythm.text
+    return f"{text} {schedule.tz}" if schedule.cron is not None else text
+
+
+def _next_text(schedule: "Schedule", now: int) -> str:
+    if schedule.paused_at is not None:
+        return "paused"
+    return when(schedule.next_at, now)
+
+
+def _note_text(fire: "Fire") -> str:
+    missed = ""
+    if fire.missed:
+        number = f"{MOST_COUNTED} or more" if fire.missed >= MOST_COUNTED else str(fire.missed)
+        missed = f"{number} missed before it"
+    return safe("; ".join(part for part in (fire.why, missed) if part) or "-")
+
+
+def _facts(schedule: "Schedule", now: int) -> "Iterator[tuple[str, str]]":
+    yield "Schedule", schedule.name
+    if schedule.cron is not None:
+        yield "When", f"{schedule.cron} in {schedule.tz}"
+    else:
+        yield "When", f"{schedule.rhythm.text}, counted from {zoned_text(schedule.anchor or 0, schedule.tz)}"
+    if schedule.paused_at is not None:
+        yield "Paused", f"{when(schedule.paused_at, now)}; go on with: queuectl schedule resume {schedule.name}"
+    else:
+        yield "Next", next_words(schedule, now).removeprefix("next ")
+    cap = f", at most {counted(schedule.misfire_cap, 'job')}" if schedule.misfire is Misfire.ALL else ""
+    yield "Misfire", f"{schedule.misfire}{cap}"
+    yield "Overlap", f"{schedule.overlap}" + (f", by mutex {schedule.mutex}" if schedule.mutex else "")
+    yield "Jitter", f"up to {duration_text(schedule.jitter_ms)}" if schedule.jitter_ms else "none"
+    yield "Command", safe(line_of(schedule))
+    for name, value in schedule.fields.items():
+        if name not in ("command", "argv"):
+            yield "Job", safe(short(f"{name} {value if isinstance(value, str) else _plain(value)}", COMMAND_WIDTH))
+    yield "Created", when(schedule.created_at, now)
+    if schedule.updated_at != schedule.created_at:
+        yield "Changed", when(schedule.updated_at, now)
+
+
+def _plain(value: object) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
