@@ -221,8 +221,8 @@ def test_every_gate_of_a_job_that_asks_for_everything_is_told_open_in_a_fixed_or
     found = db.read(lambda tx: gates(tx, get(tx, job.seq)))
 
     assert [gate.name for gate in found] == [
-        "time", "hold", "deadline", "queue", "concurrency", "rate", "limit api", "limit nobody", "mutex db", "worker",
-        "labels", "resources", "slot", "alone",
+        "after", "time", "hold", "deadline", "queue", "concurrency", "rate", "limit api", "limit nobody", "mutex db",
+        "worker", "labels", "resources", "slot", "alone",
     ]  # fmt: skip
     assert all(gate.is_open for gate in found), [gate for gate in found if not gate.is_open]
     words = {gate.name: gate.words for gate in found}

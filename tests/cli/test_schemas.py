@@ -126,6 +126,8 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     for job in cli.json("list"):
         yield "show", ["show", str(job["id"]), "--json"]
     yield "why", ["why", "--json", *(str(job["id"]) for job in cli.json("list"))]
+    for words in ("graph dead", "graph done --up", "graph done --down --limit 1", "graph done"):
+        yield _line(f"{words} --json")
     for job_id in ("done", "running", "later", "split", "split --stdout", "split --stderr", "done -f", "split -f"):
         yield _line(f"logs {job_id} --json")
     yield _line("schedule show nightly beat --json")
@@ -145,6 +147,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("dlq retry dead --json")
     yield _line("dlq retry --all --queue none --json")
     wait_for(lambda: cli.job("dead")["state"] == "dead" or None, "dead a second time")
+    yield _line("cancel kept follows --json")
     yield _line("dlq purge dead --json")
     yield _line("cancel running waiting --json")
     wait_for(lambda: cli.job("running")["state"] == "cancelled" or None, "running cancelled")
@@ -212,6 +215,10 @@ def _batch(folder: Path) -> Path:
         {"id": "unwanted", "command": "true", "queue": "shut"},
         {"id": "ready", "command": "true", "queue": "shut"},
         {"id": "special", "command": "true", "needs": ["gpu"], "use": {"mem": "64G"}, "mutex": ["db"]},
+        {"id": "follows", "command": "true", "after": "later,any:done", "run_at": "2099-01-01T00:00:00Z"},
+        {"id": "starved", "command": "true", "after": ["dead"]},
+        {"id": "kept", "command": "true", "after": ["dead"], "on_dead_dependency": "keep"},
+        {"id": "instead", "command": "true", "after": "fail:dead,done"},
         {"command": "true", "run_at": "2099-01-01T00:00:00Z"},
     ]  # fmt: skip
     path = folder / "jobs"

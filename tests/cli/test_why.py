@@ -48,6 +48,7 @@ def test_why_tells_every_gate_with_a_mark_who_holds_it_and_the_place_in_line(cli
         text
         == """\
 Job waiting is blocked: it waits for mutex db: 1 of 1 taken by job holder
+  ok    after        it runs after no other job
   ok    time         its time has come
   ok    hold         nobody holds it
   ok    deadline     it has none

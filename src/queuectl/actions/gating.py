@@ -5,6 +5,7 @@ The claim has a mechanism of its own, store/gates.py, which looks at lanes and n
 
 from queuectl.actions.manning import alone, labels, resources, slot, worker
 from queuectl.actions.scene import NAMED, Gate, Scene, jobs_text, when_enough_end
+from queuectl.actions.waiting import dependencies_gate
 from queuectl.model.limits import LIMIT, key_words
 from queuectl.model.states import WAITING_FOR_TIME, State
 from queuectl.model.units import local_text, rough_duration_text
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
 
+AFTER = "after"
 TIME = "time"
 HOLD = "hold"
 DEADLINE = "deadline"
@@ -34,10 +36,13 @@ def gates(tx: "Tx", job: "Job") -> list[Gate]:
 def foremost(gates: "Iterable[Gate]") -> Gate | None:
     """Return the gate a person should know of first: one that does not open by itself; None means all are open.
 
-    A time that is to come is told before all others: what else is shut may be open by then. So is a deadline that has
-    passed: whatever else opens, the job is buried.
+    A time that is to come is told before all others: what else is shut may be open by then. So are other jobs it runs
+    after, unless a person holds it; and a deadline that has passed: whatever else opens, the job is buried.
     """
     shut = [gate for gate in gates if not gate.is_open]
+    names = {gate.name: gate for gate in shut}
+    if AFTER in names and DEADLINE not in names:
+        return names[HOLD] if HOLD in names and names[AFTER].ends is not None else names[AFTER]
     for gate in shut:
         if gate.name in (TIME, DEADLINE):
             return gate
@@ -46,6 +51,7 @@ def foremost(gates: "Iterable[Gate]") -> Gate | None:
 
 def each_gate(scene: Scene) -> "Iterator[Gate]":
     """Yield the gates of a job in their order, each worked out when it is asked for."""
+    yield _after(scene)
     yield _time(scene)
     yield _hold(scene)
     yield _deadline(scene)
@@ -58,8 +64,21 @@ def each_gate(scene: Scene) -> "Iterator[Gate]":
         yield gate(scene)
 
 
+def _after(scene: Scene) -> Gate:
+    return dependencies_gate(scene.tx, scene.job, AFTER)
+
+
 def _time(scene: Scene) -> Gate:
     job = scene.job
+    if job.waits_for and (job.run_at or 0) > scene.now:
+        return Gate(
+            name=TIME,
+            is_open=False,
+            words=f"it is to run {_at(job.run_at, scene.now)}, and not before",
+            reason="its time",
+            ends="at that time",
+            remedy=f"queuectl edit {job.id} --delay 0",
+        )
     if job.state not in WAITING_FOR_TIME or (job.run_at or 0) <= scene.now:
         return Gate(name=TIME, is_open=True, words="its time has come")
     reason = "its time" if job.state is State.SCHEDULED else "its next retry"
@@ -76,6 +95,8 @@ def _time(scene: Scene) -> Gate:
 def _hold(scene: Scene) -> Gate:
     job = scene.job
     if job.state is not State.BLOCKED or job.parked_for is not None:
+        return Gate(name=HOLD, is_open=True, words="nobody holds it")
+    if job.held_at is None and job.waits_for:
         return Gate(name=HOLD, is_open=True, words="nobody holds it")
     if job.held_at is None:
         return Gate(name=HOLD, is_open=False, words="it is blocked", reason="being released")

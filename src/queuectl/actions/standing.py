@@ -1,8 +1,9 @@
 """Standing: all there is to say about why a job runs, waits or is over, with its place in the line. For `why`."""
 
 from queuectl.actions.explain import cause, wait_of, why_waiting
-from queuectl.actions.gating import HOLD, TIME, each_gate, foremost
+from queuectl.actions.gating import AFTER, HOLD, TIME, each_gate, foremost
 from queuectl.actions.scene import Gate, Scene
+from queuectl.actions.waiting import how_it_comes_back
 from queuectl.model.limits import key_words
 from queuectl.model.needs import units_text
 from queuectl.model.states import FINAL, State
@@ -42,6 +43,8 @@ class Standing(Value):
     gates: "tuple[Gate, ...]" = ()
     """Those of a job that waits; none of one that runs or is over."""
     wait: "Wait | None" = None
+    remedy: str | None = None
+    """What brings a job back that was cancelled because of another."""
     place: Place | None = None
     holds: tuple[str, ...] = ()
     """What it keeps from others while it runs."""
@@ -50,7 +53,7 @@ class Standing(Value):
 def standing(tx: "Tx", job: "Job") -> Standing:
     """Look at everything that decides about a job."""
     if job.state in FINAL:
-        return Standing(job=job, summary=_ended(tx, job))
+        return Standing(job=job, summary=_ended(tx, job), remedy=how_it_comes_back(tx, job))
     if job.state is State.PROCESSING:
         return Standing(job=job, summary=_runs(tx, job), wait=why_waiting(tx, job), holds=tuple(_holds(job)))
     scene = Scene(tx, job)
@@ -65,7 +68,7 @@ def _place(scene: Scene, gates: "tuple[Gate, ...]") -> Place | None:
     if job.parked_for is not None:
         ahead = lines.parked_ahead(scene.tx, job.parked_for, job.priority, job.seq)
         return Place(ahead=ahead, line=key_words(job.parked_for))
-    if any(gate.name in (TIME, HOLD) and not gate.is_open for gate in gates):
+    if any(gate.name in (AFTER, TIME, HOLD) and not gate.is_open for gate in gates):
         return None
     ahead = lines.ahead(scene.tx, _shared_lanes(scene), job.priority, job.seq)
     return Place(ahead=ahead, line=f"queue {job.queue}")

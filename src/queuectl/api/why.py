@@ -30,7 +30,7 @@ class Why(Value):
     summary: str
     waits_for: str | None
     remedy: str | None
-    """A command that ends the wait."""
+    """A command that ends the wait, or brings the job back."""
     gates: tuple[GateInfo, ...]
     """Those of a job that waits, open and shut; none of one that runs or is over."""
     place: int | None
@@ -46,7 +46,7 @@ def why_of(found: "Standing") -> Why:
     return Why(
         summary=found.summary,
         waits_for=None if wait is None else wait.reason,
-        remedy=None if wait is None else wait.remedy,
+        remedy=found.remedy if wait is None else wait.remedy,
         gates=tuple(_gate_info(gate) for gate in found.gates),
         place=None if place is None else place.ahead + 1,
         line=None if place is None else place.line,

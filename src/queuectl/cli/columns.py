@@ -49,10 +49,11 @@ COLUMNS: "dict[str, Callable[[Job, int], str]]" = {
     "mutex": lambda job, _: ",".join(names_in(job.limit_list, MUTEX)) or "-",
     "limits": lambda job, _: ",".join(names_in(job.limit_list, LIMIT)) or "-",
     "parked_for": lambda job, _: "-" if job.parked_for is None else key_words(job.parked_for),
+    "waits_for": lambda job, _: str(job.waits_for) if job.waits_for else "-",
     "deadline": lambda job, now: moment(job.deadline_at, now),
     "folder": lambda job, _: safe(job.cwd or "/"),
     "worker": lambda job, _: (job.worker_id or "-")[:6],
     "command": lambda job, _: short(job.line, WIDTH),
 }
 DEFAULT_COLUMNS = ("id", "state", "queue", "priority", "attempts", "added", "command")
-RIGHT = frozenset({"number", "priority", "attempts", "losses", "runs", "took", "exit"})
+RIGHT = frozenset({"number", "priority", "attempts", "losses", "runs", "took", "exit", "waits_for"})

@@ -12,7 +12,7 @@ from queuectl.model.checks import as_items, check_command
 from queuectl.model.fields import ENDS_HELP, MAX_INPUT_BYTES
 from queuectl.model.job import JobSpec
 from queuectl.model.spec import looks_like_json, refuse_almost_json, spec_from_fields, spec_from_json
-from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP, counted
+from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from queuectl.actions.submit import Entry
     from queuectl.cli.parser import Args, Parser
-    from queuectl.store.database import Database, Tx
-    from queuectl.store.workers import Worker
 
     Shape = Mapping[str, object]
 
@@ -159,7 +157,9 @@ def run(args: "Args") -> int:
     entries = enter(database, specs, who=who(), environ=os.environ)
     print_entries(entries, as_json=args.json)
     if sys.stderr.isatty():
-        tell(database, specs)
+        from queuectl.cli.telling import tell
+
+        tell(database, specs, entries)
     if args.wait:
         from queuectl.cli.staying import stay
 
@@ -355,44 +355,3 @@ def read_pair(text: str) -> tuple[str, str]:
     if not equals:
         raise BadInput(f"--env {text!r} has no '='", hint="write --env NAME=VALUE")
     return name, value
-
-
-def tell(database: "Database", specs: list[JobSpec]) -> None:
-    """On a terminal, say what will run and warn when nothing will run it."""
-    from queuectl.actions.liveness import serving
-    from queuectl.cli.text import note, short
-    from queuectl.store import queues
-
-    def look(tx: "Tx") -> "tuple[list[str], list[Worker]]":
-        names = {spec.queue for spec in specs}
-        paused = [queue.name for queue in queues.all_queues(tx) if queue.paused_at and queue.name in names]
-        return paused, serving(tx, names)
-
-    paused, found = database.read(look)
-    if len(specs) == 1:
-        spec = specs[0]
-        begin = "held until released" if spec.hold else "will run"
-        note(f"{begin}: {short(spec.command or ' '.join(spec.argv or ()), 100)}")
-    else:
-        note(f"{counted(len(specs), 'job')} added")
-    for name in paused:
-        note(f"warning: queue {name} is paused; resume it with: queuectl queue resume {name}")
-    if not found and not all(spec.needs or spec.use for spec in specs):
-        note("warning: no worker is running; start one with: queuectl worker start -d")
-    if any(spec.needs or spec.use for spec in specs):
-        _warn_of_needs(specs, found)
-
-
-def _warn_of_needs(specs: list[JobSpec], found: "list[Worker]") -> None:
-    """Warn of what jobs need that none of the workers of their queue has."""
-    from queuectl.actions.unservable import start_command
-    from queuectl.cli.text import note
-    from queuectl.model.needs import read_needs
-
-    for queue, text in dict.fromkeys((spec.queue, spec.needs_text) for spec in specs):
-        if not text:
-            continue
-        needs = read_needs(text)
-        able = [one.supply.could_take(needs) for one in found if one.queue_list is None or queue in one.queue_list]
-        if not any(able) and (able or not found):
-            note(f"warning: no running worker has {needs.words}; start one with: {start_command(queue, needs)}")

@@ -19,6 +19,7 @@ COMMANDS = {
     "list": ("list", "list jobs, newest first"),
     "show": ("show", "show jobs: their state, their runs, why they wait or failed"),
     "why": ("why", "say why jobs wait: every gate, who holds it, what would change it"),
+    "graph": ("graph", "draw which jobs run after which, around one"),
     "status": ("status", "count jobs by state and queue; list workers"),
     "logs": ("logs", "print what a job printed"),
     "wait": ("wait", "wait until jobs have ended"),

@@ -12,7 +12,7 @@ import sys
 
 from queuectl.actions.connect import connect
 from queuectl.actions.mapping import check_shell, enter_mapped, fresh_name
-from queuectl.cli.enqueue import add_job_options, fields_of_flags, here, print_entries, say, tell
+from queuectl.cli.enqueue import add_job_options, fields_of_flags, here, print_entries, say
 from queuectl.cli.store import target_of, who
 from queuectl.cli.values import FILES, SEPARATORS, STANDARD_INPUT, read_sources, reads_standard_input
 from queuectl.clock import wall_ms
@@ -87,7 +87,9 @@ def run(args: "Args") -> int:
     entries = enter_mapped(database, specs, who=who(), environ=os.environ)
     print_entries(entries, as_json=args.json, more=_shapes(rows, specs) if args.json else None)
     if sys.stderr.isatty():
-        tell(database, specs)
+        from queuectl.cli.telling import tell
+
+        tell(database, specs, entries)
     if args.wait:
         from queuectl.cli.staying import stay_with_all
 

@@ -40,7 +40,8 @@ def add_state(parser: "Parser") -> None:
     parser.add_argument(
         "--state",
         metavar="A,B",
-        help=f"only these states: {', '.join(State)}; also held, parked (waits for a limit), running",
+        help=f"only these states: {', '.join(State)}; also held, parked (waits for a limit), "
+        "dependent (waits for other jobs), running",
     )
 
 

@@ -8,19 +8,22 @@ import json
 
 from queuectl.actions.explain import cause, mending_edit, why_waiting
 from queuectl.actions.selection import Selection, numbers
+from queuectl.actions.waiting import how_it_comes_back
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import facts, moment, print_json, safe, short, table, when
+from queuectl.model.after import EdgeState, parent_text
 from queuectl.model.fields import INSTANT_VARIABLE, SCHEDULE_VARIABLE
+from queuectl.model.graph import GONE
 from queuectl.model.limits import LIMIT, MUTEX, names_in
 from queuectl.model.needs import Needs, read_needs, units_text
 from queuectl.model.policy import ends_text
 from queuectl.model.shapes import attempt_shape, job_shape
-from queuectl.model.states import WAITING_FOR_TIME, State
+from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
 from queuectl.model.units import counted, duration_text, rough_duration_text, rough_size_text
 from queuectl.model.value import Value
 from queuectl.runtime.follow import measured
-from queuectl.store import attempts, jobs
+from queuectl.store import attempts, edges, jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +35,13 @@ if TYPE_CHECKING:
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
+    from queuectl.store.edges import Link
 
 OUTPUT_LINES = 5
 LINE_WIDTH = 200
+LINKS = 5
+LINKS_IN_JSON = 100
+"""How many of those it runs after, and of those that run after it, are shown; JSON has all that it runs after."""
 EXAMPLES = """\
   queuectl show 12
   queuectl show last
@@ -55,6 +62,11 @@ class Known(Value):
     job: "Job"
     runs: "list[Attempt]"
     wait: "Wait | None"
+    after: "list[Link]"
+    dependents: "list[Link]"
+    """The first of those that run after it."""
+    dependents_count: int
+    comes_back: str | None
     now: int
 
 
@@ -82,14 +94,26 @@ def show(args: "Args", names: "Sequence[str]") -> int:
 
 
 def _look(target: "Target", tx: "Tx", job: "Job") -> Known:
-    return Known(job=job, runs=measured(target, tx, attempts.runs_of(tx, job)), wait=why_waiting(tx, job), now=tx.now)
+    return Known(
+        job=job,
+        runs=measured(target, tx, attempts.runs_of(tx, job)),
+        wait=why_waiting(tx, job),
+        after=edges.parents_of(tx, job.seq),
+        dependents=edges.children_of(tx, job.seq, LINKS_IN_JSON) if job.has_dependents else [],
+        dependents_count=edges.count_children(tx, job.seq) if job.has_dependents else 0,
+        comes_back=how_it_comes_back(tx, job),
+        now=tx.now,
+    )
 
 
 def _shape(known: Known) -> dict[str, object]:
     return {
         **job_shape(known.job),
         "waits_for": known.wait and known.wait.reason,
-        "remedy": known.wait and known.wait.remedy,
+        "remedy": known.wait.remedy if known.wait else known.comes_back,
+        "after": [_link_shape(link) for link in known.after],
+        "dependents": [_link_shape(link) for link in known.dependents],
+        "dependents_count": known.dependents_count,
         "cause": cause(known.job, known.runs),
         "schedule": _schedule_shape(known.job),
         "runs": [attempt_shape(run) for run in known.runs],
@@ -102,6 +126,16 @@ def _schedule_shape(job: "Job") -> "dict[str, str] | None":
     if SCHEDULE_VARIABLE not in env or INSTANT_VARIABLE not in env:
         return None
     return {"name": env[SCHEDULE_VARIABLE], "instant": env[INSTANT_VARIABLE]}
+
+
+def _link_shape(link: "Link") -> dict[str, object]:
+    return {
+        "id": link.id,
+        "number": link.seq,
+        "state": None if link.job_state is None else link.job_state.value,
+        "kind": link.kind.value,
+        "is": link.edge_state.value,
+    }
 
 
 def _print(known: Known) -> None:
@@ -189,9 +223,38 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
         yield "Variable", safe(f"{name}={value}")
     yield from _given("Secrets", ", ".join(job.launch_options.secrets) if job.launch_options else None)
     yield from _given("Tags", ", ".join(job.tag_list))
+    yield from _given("Group", job.group_name)
+    yield from _given("Unique key", job.unique_key)
+    yield from _given("Unique for", job.unique_for_ms and duration_text(job.unique_for_ms))
+    yield from _link_facts(known)
     yield from _asked(job)
     yield from _given("Worker", job.worker_id)
     yield from _given("Has", units_text(job.unit_map))
+
+
+def _link_facts(known: Known) -> "Iterator[tuple[str, str]]":
+    """Yield what a job runs after, what has become of that, and what runs after it; of many the first."""
+    for link in known.after[:LINKS]:
+        yield "Runs after", safe(_link_text(link))
+    yield from _more("Runs after", len(known.after), f"{known.job.id} --up")
+    yield from _given("If they fail", known.job.on_dead)
+    for link in known.dependents[:LINKS]:
+        yield "Then runs", safe(_link_text(link))
+    yield from _more("Then runs", known.dependents_count, f"{known.job.id} --down")
+
+
+def _more(name: str, count: int, words: str) -> "Iterator[tuple[str, str]]":
+    if count > LINKS:
+        yield name, f"and {count - LINKS:,} more; see: queuectl graph {words}"
+
+
+def _link_text(link: "Link") -> str:
+    """Name a job with its state, and say what has become of the dependency where that does not follow from it."""
+    state, edge_state = link.job_state, link.edge_state
+    if state is None:
+        return f"{parent_text(link.kind, link.id)} ({GONE}, {edge_state})"
+    is_plain = edge_state is (EdgeState.WAITING if state not in FINAL else EdgeState.SATISFIED)
+    return f"{parent_text(link.kind, link.id)} ({state}{'' if is_plain else f', {edge_state}'})"
 
 
 def _asked(job: "Job") -> "Iterator[tuple[str, str]]":
@@ -226,7 +289,7 @@ def _policy_facts(job: "Job", now: int) -> "Iterator[tuple[str, str]]":
 def _remedy_of(known: Known) -> str | None:
     job = known.job
     if job.state is not State.DEAD:
-        return None
+        return known.comes_back
     if edit := mending_edit(job, known.runs):
         return f"queuectl retry {job.id} (first: queuectl edit {job.id} {edit})"
     mended = "--command '...'" if job.argv is None else "-- program argument ..."

@@ -59,7 +59,7 @@ def _shape(found: "Standing") -> dict[str, object]:
         "state": found.job.state.value,
         "summary": found.summary,
         "waits_for": wait and wait.reason,
-        "remedy": wait and wait.remedy,
+        "remedy": wait.remedy if wait else found.remedy,
         "position": place and {"place": place.ahead + 1, "ahead": place.ahead, "line": place.line},
         "gates": [_gate_shape(gate) for gate in found.gates],
         "holds": list(found.holds),
@@ -94,6 +94,8 @@ def _print(found: "Standing") -> None:
         print("Position: none yet; it is in no line")
     elif found.wait is not None:
         print(safe(f"It waits for {found.wait.reason}; to change it: {found.wait.remedy}"))
+    elif found.remedy is not None:
+        print(safe(f"To bring it back: {found.remedy}"))
 
 
 def _changes(gate: "Gate") -> list[str]:

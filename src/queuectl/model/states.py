@@ -59,9 +59,10 @@ class Hindrance(StrEnum):
 
     HELD = "held"
     PARKED = "parked"
+    DEPENDENT = "dependent"
 
 
-OTHER_NAMES = {"held": State.BLOCKED, "parked": State.BLOCKED, "running": State.PROCESSING}
+OTHER_NAMES = {**dict.fromkeys(map(str, Hindrance), State.BLOCKED), "running": State.PROCESSING}
 STATE_NAMES: dict[str, State] = {**{state.value: state for state in State}, **OTHER_NAMES}
 """What people may call a state."""
 

@@ -164,6 +164,12 @@ def children_of(tx: "Tx", parent: int, most: int = 1 << 30) -> list[Link]:
     return _links(tx, "parent_seq", "child_seq", parent, most)
 
 
+def count_children(tx: "Tx", parent: int) -> int:
+    """Return how many jobs run after one."""
+    row = tx.row("SELECT count(*) FROM edges WHERE parent_seq = :parent", {"parent": parent})
+    return int(row[0] or 0) if row else 0
+
+
 def between(tx: "Tx", children: "Sequence[int]") -> list[Edge]:
     """Return all that some jobs wait for, or waited for."""
     found: list[Edge] = []

@@ -50,7 +50,16 @@ _ORDER_COLUMNS = {
 }
 
 
-_HINDRANCE_COLUMNS = {Hindrance.HELD: "held_at", Hindrance.PARKED: "parked_for"}
+_HINDRANCES = {
+    Hindrance.HELD: "held_at IS NOT NULL",
+    Hindrance.PARKED: "parked_for IS NOT NULL",
+    Hindrance.DEPENDENT: "waits_for > 0",
+}
+_HINDRANCE_COLUMNS = {
+    Hindrance.HELD: "held_at",
+    Hindrance.PARKED: "parked_for",
+    Hindrance.DEPENDENT: "waits_for",
+}
 
 
 class Filter(Value):
@@ -90,7 +99,7 @@ class Filter(Value):
         """Whether a job that matched is still blocked for the same reason, if it is."""
         if job.state is not State.BLOCKED or not self.hindrances:
             return True
-        return any(getattr(job, _HINDRANCE_COLUMNS[each]) is not None for each in self.hindrances)
+        return any(getattr(job, _HINDRANCE_COLUMNS[each]) for each in self.hindrances)
 
 
 def get(tx: "Tx", seq: int) -> Job | None:
@@ -384,8 +393,7 @@ def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
     if wanted.states:
         parts.append("(" + " OR ".join(f"({_STATE_WHERE[state]})" for state in wanted.states) + ")")
     if wanted.hindrances:
-        columns = [_HINDRANCE_COLUMNS[each] for each in wanted.hindrances]
-        parts.append(f"(state <> 'blocked' OR {' OR '.join(f'{column} IS NOT NULL' for column in columns)})")
+        parts.append(f"(state <> 'blocked' OR {' OR '.join(_HINDRANCES[each] for each in wanted.hindrances)})")
     if wanted.queue is not None:
         parts.append("lane_id IN (SELECT id FROM lanes WHERE queue = :queue)")  # lanes are in the partial indexes
         params["queue"] = wanted.queue
