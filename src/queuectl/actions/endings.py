@@ -7,6 +7,7 @@ nothing here.
 import json
 
 from queuectl.model.after import OnDead, is_met
+from queuectl.model.group import ENDED_VARIABLES, GROUP_VARIABLE
 from queuectl.model.job import JobSpec, dumps
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 PAGE = 500
 ALL = 1 << 31
 STOPPED_WORDS = "cancelled: too many of its group failed"
-GROUP_VARIABLES = {
-    State.COMPLETED: "QUEUECTL_GROUP_COMPLETED",
-    State.DEAD: "QUEUECTL_GROUP_DEAD",
-    State.CANCELLED: "QUEUECTL_GROUP_CANCELLED",
-}
-GROUP_VARIABLE = "QUEUECTL_GROUP"
 
 
 class Ending(Value):
@@ -145,7 +140,7 @@ def _add_closing_job(tx: "Tx", group: "Group") -> None:
     from queuectl.store import groups
 
     counts = groups.counts(tx, group.name)
-    env = {variable: str(counts.get(state, 0)) for state, variable in GROUP_VARIABLES.items()}
+    env = {variable: str(counts.get(state, 0)) for state, variable in ENDED_VARIABLES.items()}
     spec = JobSpec(**json.loads(group.on_done or "{}"), env={GROUP_VARIABLE: group.name, **env})
     add(tx, [spec], who="group", why=f" (all of group {group.name} have ended)")
 

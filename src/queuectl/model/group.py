@@ -4,8 +4,16 @@ import re
 
 from queuectl.errors import BadInput
 from queuectl.model.checks import as_text, shown_value
+from queuectl.model.states import State
 from queuectl.model.value import Value
 
+GROUP_VARIABLE = "QUEUECTL_GROUP"
+ENDED_VARIABLES = {
+    State.COMPLETED: "QUEUECTL_GROUP_COMPLETED",
+    State.DEAD: "QUEUECTL_GROUP_DEAD",
+    State.CANCELLED: "QUEUECTL_GROUP_CANCELLED",
+}
+"""What the job that is added when all of a group have ended is told: how many ended how."""
 _FAILURES = r"(\d{1,9})(%?)"
 
 

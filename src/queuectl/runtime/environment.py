@@ -3,12 +3,10 @@
 import os
 
 from queuectl.actions.connect import Target, point_at
-from queuectl.model.fields import INSTANT_VARIABLE, SCHEDULE_VARIABLE
 from queuectl.model.needs import unit_texts
 from queuectl.system.names import (
-    CLAIM_VARIABLE,
+    COMMAND_VARIABLES,
     CREDENTIALS_VARIABLE,
-    INDEX_VARIABLE,
     RESOURCE_PREFIX,
     SECRET_PREFIX,
     WORKER_VARIABLE,
@@ -18,20 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.model.job import Job
 
-_PRIVATE_VARIABLES = frozenset(
-    {
-        CLAIM_VARIABLE,
-        WORKER_VARIABLE,
-        CREDENTIALS_VARIABLE,
-        INDEX_VARIABLE,
-        "QUEUECTL_JOB_ID",
-        "QUEUECTL_ATTEMPT",
-        "QUEUECTL_RUN",
-        "QUEUECTL_QUEUE",
-        SCHEDULE_VARIABLE,
-        INSTANT_VARIABLE,
-    }
-)
+_PRIVATE_VARIABLES = frozenset({*COMMAND_VARIABLES, WORKER_VARIABLE, CREDENTIALS_VARIABLE})
 
 
 def base_env(target: Target) -> dict[bytes, bytes]:
