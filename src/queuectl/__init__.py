@@ -4,8 +4,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadInput",
+    "Dependency",
     "FireInfo",
     "GateInfo",
+    "GraphInfo",
     "Job",
     "JobFailed",
     "LimitInfo",
@@ -26,6 +28,7 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.api.gates import LimitInfo, QueueInfo
+    from queuectl.api.graph import Dependency, GraphInfo
     from queuectl.api.job import Job, Run
     from queuectl.api.queue import Queue
     from queuectl.api.schedules import FireInfo, ScheduleInfo
@@ -41,8 +44,10 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     homes = {
+        "Dependency": "api.graph",
         "FireInfo": "api.schedules",
         "GateInfo": "api.why",
+        "GraphInfo": "api.graph",
         "Job": "api.job",
         "LimitInfo": "api.gates",
         "Queue": "api.queue",

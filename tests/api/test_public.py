@@ -10,8 +10,9 @@ import queuectl
 from queuectl.api import job, queue, schedules
 
 PUBLIC = [
-    "BadInput", "FireInfo", "GateInfo", "Job", "JobFailed", "LimitInfo", "NotFound", "Queue", "QueueInfo",
-    "QueuectlError", "Refused", "Run", "ScheduleInfo", "State", "StoreError", "WaitTimedOut", "Why", "__version__",
+    "BadInput", "Dependency", "FireInfo", "GateInfo", "GraphInfo", "Job", "JobFailed", "LimitInfo", "NotFound", "Queue",
+    "QueueInfo", "QueuectlError", "Refused", "Run", "ScheduleInfo", "State", "StoreError", "WaitTimedOut", "Why",
+    "__version__",
 ]  # fmt: skip
 
 

@@ -30,6 +30,11 @@ def retry(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]
     return acts.act_on_each(database, ids, acts.RETRY, who=who)
 
 
+def retry_with_dependents(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
+    """Run jobs again, and after them all that run after them, in their order."""
+    return acts.act_on_each(database, ids, acts.RETRY_WITH_DEPENDENTS, who=who)
+
+
 def hold(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Keep waiting jobs from running until they are released; one that is held already stays so."""
     return acts.act_on_each(database, ids, acts.HOLD, who=who)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
 
+    from queuectl.api.job import Job
+
     Command = str | Sequence[str]
     Duration = float | str | timedelta
     Time = str | datetime
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
         mutex: Words
         limits: Words
         at_most: Words
-        after: int | str | Sequence[int | str]
+        after: Job | int | str | Sequence[Job | int | str]
         on_dead_dependency: str
         deadline: Duration
         retry_on: int | str | Sequence[int | str]

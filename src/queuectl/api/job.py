@@ -5,21 +5,22 @@ from queuectl.actions.edit import edit
 from queuectl.api.fields import plain_fields, time_of, time_or_none
 from queuectl.api.session import ended_of
 from queuectl.clock import wall_ms
-from queuectl.errors import JobFailed, NotFound, UnknownName
+from queuectl.errors import BadInput, JobFailed, NotFound, UnknownName
 from queuectl.model.edit import edit_from_fields
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.runtime.follow import STDERR, STDOUT, follow, output_of
 from queuectl.runtime.wait import wait_for_all
-from queuectl.store import attempts, jobs
+from queuectl.store import attempts, edges, jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Unpack
 
     from queuectl.api.fields import EditOptions
+    from queuectl.api.graph import Dependency, GraphInfo
     from queuectl.api.session import Session
     from queuectl.api.why import Why
     from queuectl.model.attempt import Attempt
@@ -164,6 +165,28 @@ class Job:
         self.refresh()
         return why_of(self._session.database.read(lambda tx: standing(tx, self._row)))
 
+    def parents(self) -> "list[Dependency]":
+        """Return the jobs it runs after, with what has become of each."""
+        from queuectl.api.graph import dependency
+
+        return [dependency(link) for link in self._session.database.read(lambda tx: edges.parents_of(tx, self.number))]
+
+    def dependents(self) -> "list[Dependency]":
+        """Return the jobs that run after it."""
+        from queuectl.api.graph import dependency
+
+        return [dependency(link) for link in self._session.database.read(lambda tx: edges.children_of(tx, self.number))]
+
+    def graph(self, *, limit: int = 200) -> "GraphInfo":
+        """Return all that hang together with it, the nearest first, so many at most."""
+        from queuectl.actions.graphs import graph_around  # few programs ask for it
+        from queuectl.api.graph import graph_info
+
+        if limit < 1:
+            raise BadInput(f"bad limit {limit}", hint="at least 1: the job itself")
+        self.refresh()
+        return graph_info(self._session.database.read(lambda tx: graph_around(tx, self._row, limit=limit)))
+
     def refresh(self) -> "Job":
         """Read it anew; raises `NotFound` when it was deleted."""
         self._row = self._session.find(str(self.number))
@@ -183,9 +206,13 @@ class Job:
         control.cancel(self._session.database, [str(self.number)], who=self._session.who)
         return self.refresh()
 
-    def retry(self) -> "Job":
-        """Run it again now: skips its wait, or gives it a fresh life when it has ended."""
-        control.retry(self._session.database, [str(self.number)], who=self._session.who)
+    def retry(self, *, with_dependents: bool = False) -> "Job":
+        """Run it again now: skips its wait, or gives it a fresh life when it has ended.
+
+        With `with_dependents`, all that run after it run again, too, in their order.
+        """
+        retry = control.retry_with_dependents if with_dependents else control.retry
+        retry(self._session.database, [str(self.number)], who=self._session.who)
         return self.refresh()
 
     def hold(self) -> "Job":
@@ -200,7 +227,8 @@ class Job:
 
     def edit(self, *, untags: "Sequence[str]" = (), **options: "Unpack[EditOptions]") -> "Job":
         """Change what is named; tags and variables are added to those it has. What has ended changes for its retry."""
-        change = edit_from_fields(plain_fields(options), wall_ms(), untags=untags)
+        fields = plain_fields(by_number(options, self._session))
+        change = edit_from_fields(fields, wall_ms(), untags=untags)
         edit(self._session.database, [str(self.number)], change, who=self._session.who)
         return self.refresh()
 
@@ -241,6 +269,21 @@ class Job:
 
     def _now(self) -> "Row":
         return self._row if self._row.state in FINAL else self.refresh()._row
+
+
+def by_number(fields: "Mapping[str, object]", session: "Session") -> "Mapping[str, object]":
+    """Return the fields of a job with the `Job`s it is to run after by their numbers."""
+    after = fields.get("after")
+    parents = [after] if isinstance(after, Job) else after
+    if not isinstance(parents, list | tuple):
+        return fields
+    return {**fields, "after": [_number_in(session, one) if isinstance(one, Job) else one for one in parents]}
+
+
+def _number_in(session: "Session", job: Job) -> int:
+    if job._session.target != session.target:
+        raise BadInput(f"{job!r} is a job of another store", hint="a job can run after those of its own store alone")
+    return job.number
 
 
 def _streams(name: str | None) -> frozenset[str] | None:

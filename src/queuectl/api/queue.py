@@ -1,6 +1,7 @@
 """Queue: the way into a store from Python."""
 
 import json
+from collections.abc import Mapping
 from functools import partial
 
 from queuectl.actions import acts, archive, control, doctor, gatekeeping, transfer, upkeep
@@ -10,7 +11,7 @@ from queuectl.actions.selection import Selection
 from queuectl.actions.submit import enter
 from queuectl.api.fields import filter_of, plain_fields, spec_of, spec_of_any
 from queuectl.api.gates import LimitInfo, QueueInfo, limit_info, queue_info
-from queuectl.api.job import Job
+from queuectl.api.job import Job, by_number
 from queuectl.api.mapping import mapped_specs
 from queuectl.api.session import Session, ended_of
 from queuectl.clock import wall_ms
@@ -25,7 +26,7 @@ from queuectl.store import audit, jobs, overview
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Protocol, Self, Unpack
 
     from queuectl.actions.submit import Entry
@@ -76,12 +77,14 @@ class Queue:
 
     def enqueue(self, command: "Command", **options: "Unpack[JobOptions]") -> Job:
         """Add a job: a shell line, or a list of words that are run without a shell. It is kept once this returns."""
-        return self._submit([spec_of(command, options, wall_ms())])[0]
+        return self._submit([spec_of(command, by_number(options, self._session), wall_ms())])[0]
 
     def enqueue_many(self, commands: "Iterable[Command | Mapping[str, object]]") -> list[Job]:
         """Add jobs, all or none: shell lines, lists of words, or mappings with the fields of a JSON job."""
         now = wall_ms()
-        return self._submit([spec_of_any(each, now) for each in commands])
+        session = self._session
+        given = (by_number(each, session) if isinstance(each, Mapping) else each for each in commands)
+        return self._submit([spec_of_any(each, now) for each in given])
 
     def map(
         self,
@@ -152,9 +155,9 @@ class Queue:
         """
         return self._act(acts.CANCEL, names, choice)
 
-    def retry(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
-        """Run jobs again now, and return how many."""
-        return self._act(acts.RETRY, names, choice)
+    def retry(self, *names: "str | int", with_dependents: bool = False, **choice: "Unpack[Choice]") -> int:
+        """Run jobs again now, with all that run after them if so asked, and return how many."""
+        return self._act(acts.RETRY_WITH_DEPENDENTS if with_dependents else acts.RETRY, names, choice)
 
     def hold(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
         """Keep jobs from running, and return how many."""
