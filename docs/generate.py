@@ -18,9 +18,9 @@ DEFAULTS: dict[str, object] = {"db": None, "json": False}
 COMMON = ("help", "db", "json")
 
 # Moves that are in the table and in the store, and that nothing causes in this version.
-NOT_YET = frozenset({Move.STARVE})
+NOT_YET: frozenset[Move] = frozenset()
 # Moves that may lead to more states than this version takes them to.
-LEADS_ONLY_TO = {Move.REVIVE: frozenset({State.PENDING})}
+LEADS_ONLY_TO = {Move.REVIVE: frozenset({State.PENDING, State.BLOCKED})}
 # Settings that are stored and checked, and that nothing obeys in this version.
 NOT_IN_FORCE: frozenset[str] = frozenset()
 
@@ -76,7 +76,7 @@ def states_page() -> str:
                 for move in Move
             ),
         ),
-        "\\* Nothing in this version causes this move; the store knows it already.",
+        *(["\\* Nothing in this version causes this move; the store knows it already."] if NOT_YET else []),
         "## Diagram",
         "What happens in this version:",
         "```mermaid\n" + "\n".join(_diagram()) + "\n```",
@@ -241,7 +241,7 @@ def _diagram() -> Iterator[str]:
     yield "stateDiagram-v2"
     yield "    [*] --> pending: enqueue"
     yield "    [*] --> scheduled: enqueue with run_at or delay"
-    yield "    [*] --> blocked: enqueue with hold"
+    yield "    [*] --> blocked: enqueue with hold or after, or with a limit that is taken"
     edges: dict[tuple[State, State], list[str]] = {}
     for move in [move for move in Move if move not in NOT_YET]:
         sources, targets = MOVES[move]

@@ -14,7 +14,7 @@ TABLE = """
     DUE       scheduled | failed -> pending
     DEFER     pending | failed -> scheduled
     CANCEL    pending | scheduled | blocked | failed -> cancelled
-    PARK      pending -> blocked
+    PARK      pending | scheduled | failed -> blocked
     UNBLOCK   blocked -> pending | scheduled
     STARVE    blocked -> cancelled
     EXPIRE    pending | scheduled | blocked | failed -> dead
