@@ -240,6 +240,24 @@ def test_all_fields_of_a_job_reach_it(db: Database) -> None:
     assert made.launch_map == {"memory_bytes": 1 << 30, "has_input": True}
 
 
+@pytest.mark.parametrize(
+    "on_conflict, outcomes, made",
+    [("skip", ["fired", "skipped"], 1), ("attach", ["fired", "fired"], 1), ("error", ["fired", "refused"], 1)],
+)
+def test_a_key_that_an_earlier_job_has_decides_whether_there_is_another(
+    db: Database, on_conflict: str, outcomes: list[str], made: int
+) -> None:
+    add(db, "s", {"unique": "k", "on_conflict": on_conflict})
+
+    tick_at(db, NOW + 10 * MINUTE_MS)
+    tick_at(db, NOW + 20 * MINUTE_MS)
+
+    assert [one.outcome for one in fires(db)] == outcomes
+    assert len(job_seqs(db)) == made
+    assert "'k'" in (fires(db)[1].why or "")
+    assert get(db).next_at == NOW + 30 * MINUTE_MS
+
+
 def test_settings_in_force_when_it_fires_are_those_of_its_jobs(db: Database) -> None:
     add(db)
     set_setting(db, "max_retries", "9", who=WHO)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Unpack
 
-    from queuectl.api.fields import Changeable, Command, Duration, Time
+    from queuectl.api.fields import Command, Duration, JobOptions, Time
     from queuectl.api.session import Session
     from queuectl.model.schedule import Schedule
     from queuectl.store.database import Tx
     from queuectl.store.schedules import LastFire
 
-    class ScheduleOptions(Changeable, total=False):
-        """By which rules a schedule comes, and what can be said of its jobs."""
+    class ScheduleOptions(JobOptions, total=False):
+        """By which rules a schedule comes, and what can be said of its jobs, but for `id`, a time, and `after`."""
 
         every: Duration
         start: Time
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
         misfire_cap: int
         overlap: str
         jitter: Duration
-        hold: bool
-        input: str
 
     class ScheduleEdits(ScheduleOptions, total=False):
         """What can be different about a schedule; the word `none` takes a field of the job back."""
@@ -133,7 +131,7 @@ class Schedules:
     def run(self, name: str) -> Job:
         """Fire a schedule now and return its job; its next instant comes all the same."""
         session = self._session
-        seq = scheduling.run_now(session.database, name, who=session.who, environ=session.environ)
+        seq = scheduling.run_now(session.database, name, who=session.who)
         return Job(session, session.find(str(seq)))
 
     def edit(self, name: str, **changes: "Unpack[ScheduleEdits]") -> ScheduleInfo:

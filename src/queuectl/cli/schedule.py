@@ -6,7 +6,6 @@ and --overlap to say.
 """
 
 import json
-import os
 import sys
 from itertools import islice
 
@@ -79,7 +78,7 @@ _PREVIEW_EXAMPLES = """\
 """
 MOST_PREVIEWED = 10_000
 FIRES_SHOWN = 10
-_HIDDEN = ("id", "run_at", "delay", "after")
+_HIDDEN = ("id", "run_at", "delay", "after", "on_dead_dependency")
 _SWITCHES = ("hold", "split_output")
 
 
@@ -248,7 +247,7 @@ def run_preview(args: "Args") -> int:
 def run_run(args: "Args") -> int:
     """Fire a schedule now and print the id of the job."""
     name = check_name("schedule", args.name)
-    seq = scheduling.run_now(open_store(args), name, who=who(), environ=os.environ)
+    seq = scheduling.run_now(open_store(args), name, who=who())
     if args.json:
         print_json({"name": name, "job": seq})
     else:

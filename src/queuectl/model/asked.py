@@ -35,6 +35,7 @@ _OUT_OF_PLACE = {
     "run_at": "its line, or --every with --start, says when its jobs run",
     "delay": "its line, or --every, says when its jobs run; --jitter lets them wait a little",
     "after": "its line, or --every, says when its jobs run",
+    "on_dead_dependency": "jobs of a schedule wait for no others",
 }
 # Fields that have a value in any case: the word `none` takes nothing back there.
 _KEPT = ("command", "argv", "queue", "cwd", "env", "tags")

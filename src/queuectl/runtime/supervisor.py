@@ -80,7 +80,7 @@ class Supervisor:
             raise
         self._rescuer = Rescuer(self._database, target.home, os.environ)
         self._chores = Upkeep(self._database, target.home, os.environ)
-        self._ticker = Ticker(self._database, os.environ, log)
+        self._ticker = Ticker(self._database, log)
         self._warden = Warden(self._wards, log)
         self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._workers: list[Started] = []

@@ -6,8 +6,6 @@ from queuectl.store import schedules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from queuectl.runtime.log import Log
     from queuectl.store.database import Database, Tx
 
@@ -20,9 +18,8 @@ TAKEN_PAUSE_S = 0.05
 class Ticker:
     """Fires schedules when they are due. Any number may do so at once, on any number of hosts."""
 
-    def __init__(self, database: "Database", environ: "Mapping[str, str]", log: "Log") -> None:
+    def __init__(self, database: "Database", log: "Log") -> None:
         self._database = database
-        self._environ = environ
         self._log = log
         self._is_over = False
         self.due = NEVER
@@ -40,7 +37,7 @@ class Ticker:
         from queuectl.actions.schedule import tick  # reading zones costs memory, and many stores have no schedule
 
         self.due = time.monotonic() + TROUBLE_PAUSE_S  # should it fail
-        done = tick(self._database, self._environ)
+        done = tick(self._database)
         for note in done.notes:
             self._log.warning("schedule", note)
         self._database.read(self.plan)
