@@ -541,6 +541,16 @@ def test_with_dependents_brings_back_starved_ones_and_fails_for_one_that_another
     assert states(worker, "p", "q", "c", "d") == "pending pending blocked blocked"
 
 
+def test_with_dependents_of_two_roots_that_one_job_runs_after(worker: Database) -> None:
+    add(worker, spec("p"), spec("q"), spec("d", "p,q"))
+    run(worker, "p", "q", outcome=FAILED)
+
+    retry_with_dependents(worker, "p", "q")
+
+    assert states(worker, "p", "q", "d") == "pending pending blocked"
+    run(worker, "p", "q", "d")
+
+
 def test_with_dependents_by_a_filter_leaves_those_as_they_are_for_which_it_is_refused(worker: Database) -> None:
     add(worker, spec("gone"), spec("p", "gone"), spec("c", "p"))
     run(worker, "gone", "p", "c")
