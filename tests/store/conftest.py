@@ -6,6 +6,7 @@ import pytest
 
 from queuectl.actions.connect import Target
 from tests.store.racing import Race
+from tests.store.stepping import Stepping
 
 
 @pytest.fixture
@@ -14,3 +15,11 @@ def race(target: Target, monkeypatch: pytest.MonkeyPatch) -> Iterator[Race]:
     race = Race(target, monkeypatch)
     yield race
     race.close()
+
+
+@pytest.fixture
+def stepping(target: Target) -> Iterator[Stepping]:
+    """Two acts that meet before every statement of the first."""
+    stepping = Stepping(target)
+    yield stepping
+    stepping.close()
