@@ -5,7 +5,7 @@ import time
 from queuectl.actions import pace, selection
 from queuectl.actions.endings import follow, hold_groups, look_at_group
 from queuectl.actions.liveness import pulse
-from queuectl.actions.revival import refuse_hopeless, revive, revive_with_dependents
+from queuectl.actions.revival import all_after, block_dependents, revive
 from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.limits import key_words
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, Move, State
@@ -50,7 +50,7 @@ class Act(Value):
     """Where it applies when neither numbers nor states were named; None means all of `states`."""
     on_one: "OnOne"
     before: "Callable[[Tx, Sequence[Job]], None] | None" = None
-    """What is done to all of some jobs before it is done to each."""
+    """What is done to all of some jobs before it is done to each; where it is refused, it has written nothing."""
     limits: frozenset[str] = frozenset()
     """The limits it gives to jobs, by key, and what else is locked by name while it is done."""
     is_last: "Callable[[Job], bool] | None" = None
@@ -114,8 +114,7 @@ def act_on_each(
         locked = {job.seq: job for job in jobs.lock(tx, list(named))}
         meant = [_still_there(locked, seq, job_id) for seq, job_id in named.items()]
         try:
-            if act.before is not None:
-                act.before(tx, meant)
+            _prepare(tx, act, meant)
             made = {job.seq: act.on_one(tx, job) for job in act.ordered(meant)}
             done = [made[seq] for seq in named]
         except Refused as error:
@@ -180,11 +179,12 @@ def act_on_many(
             _lock_ahead(tx, page, chosen.act.limits)
             locked = jobs.lock(tx, page)
             fit = {job.seq for job in locked if job.state in chosen.states and chosen.selection.wanted.means(job)}
-            if chosen.act.before is not None:
-                chosen.act.before(tx, [job for job in locked if job.seq in fit])
+            together = _prepared(tx, chosen.act, [job for job in locked if job.seq in fit])
             for job in chosen.act.ordered(locked):
                 try:
                     if job.seq in fit:
+                        if not together:
+                            _prepare(tx, chosen.act, [job])
                         done.append(chosen.act.on_one(tx, job))
                         continue
                 except (Refused, BadInput):
@@ -200,6 +200,20 @@ def act_on_many(
         for state, number in left.items():
             passed[state] = passed.get(state, 0) + number
     return Tally(count=count, passed=passed)
+
+
+def _prepare(tx: "Tx", act: Act, meant: "Sequence[Job]") -> None:
+    if act.before is not None:
+        act.before(tx, meant)
+
+
+def _prepared(tx: "Tx", act: Act, meant: "Sequence[Job]") -> bool:
+    """Do what is done to all before; False means that it was refused, and each is to be tried by itself."""
+    try:
+        _prepare(tx, act, meant)
+    except Refused:
+        return False
+    return True
 
 
 def _lock_ahead(tx: "Tx", seqs: "Sequence[int]", given: "frozenset[str]") -> None:
@@ -272,23 +286,25 @@ def _refuse_blocked(job: "Job") -> None:
 
 
 def _retry_with_dependents(tx: "Tx", given: "Job") -> Done:
-    job = jobs.get(tx, given.seq) or given
-    if job.state is State.BLOCKED and given.state in FINAL:
-        return Done(job=given, note="waits again for the others")  # it runs after another of them
-    if job.state is State.PROCESSING:
-        raise _running(job, "retry")
-    _refuse_blocked(job)
-    if job.state in FINAL:
-        refuse_hopeless(tx, job)
-    others = revive_with_dependents(tx, job)
-    note = _retry(tx, job).note
-    return Done(job=job, note=f"{note}, and {counted(len(others), 'job')} after it" if others else note)
+    done = _retry(tx, given)
+    others = len(all_after(tx, [given.seq]))
+    return done.replace(note=f"{done.note}, and {counted(others, 'job')} after it") if others else done
+
+
+def _block_dependents(tx: "Tx", meant: "Sequence[Job]") -> None:
+    """Let all that run after jobs wait for them again, before these run again; refuse what could not."""
+    for job in meant:
+        if job.state is State.PROCESSING:
+            raise _running(job, "retry")
+        _refuse_blocked(job)
+    block_dependents(tx, meant)
 
 
 def _delete(tx: "Tx", job: "Job") -> Done:
     if job.has_dependents and (waiting := edges.waiting_ids(tx, job.seq)):
         raise Refused(
-            f"{counted(len(waiting), 'job')} wait for job {job.id}: {', '.join(waiting[:SAMPLES])}",
+            f"{counted(len(waiting), 'job')} {'waits' if len(waiting) == 1 else 'wait'} for job {job.id}: "
+            f"{', '.join(waiting[:SAMPLES])}",
             hint=f"cancel or delete what waits, too, or let it go: queuectl edit {waiting[0]} --after none",
         )
     if not removing.delete(tx, [job.seq]):
@@ -360,7 +376,9 @@ RETRY = Act(
     on_one=_retry,
     is_last=lambda job: job.starved_at is not None,  # it comes back with what had starved it
 )
-RETRY_WITH_DEPENDENTS = RETRY.replace(name="retry --with-dependents", on_one=_retry_with_dependents)
+RETRY_WITH_DEPENDENTS = RETRY.replace(
+    name="retry --with-dependents", on_one=_retry_with_dependents, before=_block_dependents
+)
 DELETE = Act(
     name="delete",
     done="deleted",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
 MOST_AT_ONCE = 100_000
+SHOWN = 5
 
 
 def revive(tx: "Tx", job: "Job") -> "Job":
@@ -45,17 +46,17 @@ def bring_back(tx: "Tx", parent: "Job") -> None:
         parents += [_rise(tx, child, State.BLOCKED, child.run_at) for child in able]
 
 
-def revive_with_dependents(tx: "Tx", job: "Job") -> "list[Job]":
-    """Let all that run after a job run again after it, in their order; return them. The job itself is not touched.
+def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
+    """Let all that run after some jobs run again after them, in their order; the first of them are left to the caller.
 
-    The caller holds the job. One that is running refuses it all, and so does one that also runs after another which
+    The caller holds the jobs. One that is running refuses it all, and so does one that also runs after another which
     ended otherwise than it asked, or whose key another has. All is checked before anything is written.
     """
-    graph = _all_after(tx, job.seq)
-    dependents = [each for each in jobs.lock(tx, sorted(graph)) if each.seq != job.seq]
-    _refuse_running(job, dependents)
-    within = {job.seq, *graph}
-    for each in dependents:
+    graph = all_after(tx, [root.seq for root in roots])
+    dependents = jobs.lock(tx, sorted(graph))
+    _refuse_running(dependents)
+    within = {*graph, *(root.seq for root in roots)}
+    for each in (*roots, *dependents):
         _refuse_broken(each, [link for link in edges.open_parents(tx, each.seq) if link.seq not in within])
         if each.state in FINAL and not _may_take_key(tx, each):
             raise _key_is_taken(tx, each)
@@ -66,7 +67,6 @@ def revive_with_dependents(tx: "Tx", job: "Job") -> "list[Job]":
             _rise(tx, each, State.BLOCKED, each.run_at)
         else:
             leave_line(tx, each)
-    return dependents
 
 
 def _rise(tx: "Tx", job: "Job", to: State, run_at: int | None) -> "Job":
@@ -101,26 +101,27 @@ def _refuse_hopeless(tx: "Tx", job: "Job") -> int:
     return sum(link.job_state is not None for link in links)
 
 
-def _all_after(tx: "Tx", seq: int) -> set[int]:
-    """Return the numbers of all that run after a job, near and far."""
+def all_after(tx: "Tx", seqs: "Sequence[int]") -> set[int]:
+    """Return the numbers of all that run after some jobs, near and far."""
     found: set[int] = set()
-    edge = {seq}
+    edge = set(seqs)
     while edge:
         edge = edges.children_seqs(tx, sorted(edge)) - found
         found |= edge
         if len(found) > MOST_AT_ONCE:
             raise Refused(
-                f"more than {MOST_AT_ONCE} jobs run after job {seq}", hint="retry them in parts: by id, range or filter"
+                f"more than {MOST_AT_ONCE} jobs run after these", hint="retry them in parts: by id, range or filter"
             )
     return found
 
 
-def _refuse_running(job: "Job", dependents: "Sequence[Job]") -> None:
+def _refuse_running(dependents: "Sequence[Job]") -> None:
     running = [each.id for each in dependents if each.state is State.PROCESSING]
     if running:
+        verb = "runs" if len(running) == 1 else "run"
         raise Refused(
-            f"{counted(len(running), 'job')} that run after {job.id} are running: {', '.join(running[:5])}",
-            hint=f"wait for them, or cancel them first: queuectl cancel {' '.join(running[:5])}",
+            f"{counted(len(running), 'dependent')} {verb} just now: {', '.join(running[:SHOWN])}",
+            hint=f"wait until they have ended, or cancel them first: queuectl cancel {' '.join(running[:SHOWN])}",
         )
 
 
@@ -136,13 +137,6 @@ def _refuse_broken(job: "Job", links: "Sequence[edges.Link]") -> None:
             f"job {job.id} was to run after job {link.id}, which is {link.job_state}",
             hint=f"retry that one, and this comes back with it: queuectl retry {link.id}; {without}",
         )
-
-
-def refuse_hopeless(tx: "Tx", job: "Job") -> None:
-    """Refuse what `revive` would refuse, and write nothing."""
-    _refuse_broken(job, edges.open_parents(tx, job.seq) if job.waits_for else ())
-    if not _may_take_key(tx, job):
-        raise _key_is_taken(tx, job)
 
 
 def _may_take_key(tx: "Tx", job: "Job") -> bool:
