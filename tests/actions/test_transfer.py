@@ -1,7 +1,6 @@
 """Export and import: what goes out of one store comes into another as it was, or not at all."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,11 @@ from hypothesis import strategies as st
 
 from queuectl.actions import control
 from queuectl.actions.connect import connect, locate
+from queuectl.actions.exporting import export
 from queuectl.actions.gatekeeping import set_limit, set_queue
+from queuectl.actions.importing import Imported
+from queuectl.actions.landing import Rules
 from queuectl.actions.submit import submit
-from queuectl.actions.transfer import Imported, Rules, export, import_lines
 from queuectl.errors import BadInput, Refused
 from queuectl.model.attempt import Attempt
 from queuectl.model.job import Job, JobSpec
@@ -22,41 +23,10 @@ from queuectl.model.verdict import OutcomeKind
 from queuectl.store import attempts, audit, claims, config, inputs, jobs, limits, queues, removing
 from queuectl.store.database import Database, Tx
 from queuectl.store.takers import Taker
-from tests import postgres
+from tests.actions.moving import AS_IT_IS, RENUMBER, SKIP, bring, lines_of
 from tests.store.rows import add_job, add_worker, claim_one, get_job, get_runs
 
 INPUTS = (b"", b"line\n", b"\xff\x00not text")
-AS_IT_IS = Rules()
-RENUMBER = Rules(renumber=True)
-SKIP = Rules(skip_existing=True)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """Another store of each kind, open and empty: with `db`, all four pairs."""
-    environ = {"QUEUECTL_HOME": str(tmp_path / "other")}
-    if request.param == "sqlite":
-        yield from opened(environ)
-        return
-    with postgres.fresh_database(request.getfixturevalue("postgres_server_url")) as url:
-        yield from opened({**environ, "QUEUECTL_DATABASE_URL": url})
-
-
-def opened(environ: dict[str, str]) -> Iterator[Database]:
-    database = connect(locate(None, environ))
-    yield database
-    database.close()
-
-
-def lines_of(db: Database, wanted: jobs.Filter | None = None) -> list[bytes]:
-    """Return what an export writes, line by line."""
-    lines: list[bytes] = []
-    export(db, wanted, lambda shape: lines.append(json.dumps(shape, ensure_ascii=False).encode() + b"\n"))
-    return lines
-
-
-def bring(db: Database, lines: list[bytes], rules: Rules = AS_IT_IS) -> Imported:
-    return import_lines(db, lines, rules=rules, who="me")
 
 
 def add_run(db: Database, job: Job, run: int = 1, tail: bytes = b"", **changes: object) -> None:
@@ -104,8 +74,8 @@ def test_what_comes_out_after_a_move_is_what_went_in_but_for_the_time(db: Databa
     assert lines_of(other)[1:] == before[1:]
     assert json.loads(lines_of(other)[0]) | {"exported_at": 0} == json.loads(before[0]) | {"exported_at": 0}
     assert done == Imported(
-        jobs=11, runs=3, queues=2, limits=1, settings=1, skipped=0, skipped_ids=(), moved=0, settings_left=0,
-        waiting_again=0, limits_missing=(),
+        jobs=11, runs=3, queues=2, limits=1, schedules=0, groups=0, settings=1, skipped=0, skipped_ids=(), moved=0,
+        settings_left=0, waiting_again=0, limits_missing=(), held=0, held_ids=(),
     )  # fmt: skip
     assert submit(other, [JobSpec(command="true")], who="me", environ={}) == [str(gone.seq + 1)]
 
@@ -144,8 +114,8 @@ def test_any_job_and_any_output_survives_a_move(
 
 
 def test_pages_leave_nothing_out_and_repeat_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuectl.actions.transfer.PAGE_JOBS", 2)
-    monkeypatch.setattr("queuectl.actions.transfer.PAGE_RUNS", 2)
+    monkeypatch.setattr("queuectl.actions.exporting.PAGE_JOBS", 2)
+    monkeypatch.setattr("queuectl.actions.exporting.PAGE_RUNS", 2)
     added = [add_job(db, run=3) for _ in range(5)]
     for job in added[::2]:
         for run in (1, 2, 3):
@@ -180,7 +150,7 @@ def test_a_filter_chooses_jobs_with_their_runs_and_nothing_beside(
 
 
 def test_an_export_sees_one_moment(db: Database, target: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuectl.actions.transfer.PAGE_JOBS", 1)
+    monkeypatch.setattr("queuectl.actions.exporting.PAGE_JOBS", 1)
     first, second = add_job(db), add_job(db)
     somebody_else = connect(target)  # type: ignore[arg-type]
     seen: list[object] = []

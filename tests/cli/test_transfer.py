@@ -101,8 +101,9 @@ def test_jobs_that_exist_refuse_the_file_unless_told_otherwise(local: Cli) -> No
     assert skipped.stdout == "0 jobs and 0 runs imported\n"
     assert "2 jobs passed by, there already: mine, 2\n" in skipped.stderr
     assert json.loads(both.stdout) == {
-        "jobs": 1, "runs": 0, "queues": 0, "limits": 0, "schedules": 0, "settings": 0, "skipped": 1,
+        "jobs": 1, "runs": 0, "queues": 0, "limits": 0, "schedules": 0, "groups": 0, "settings": 0, "skipped": 1,
         "skipped_ids": ["mine"], "moved": 0, "settings_left": 0, "waiting_again": 0, "limits_missing": [],
+        "held": 0, "held_ids": [],
     }  # fmt: skip
     assert "warning: under fresh numbers a job without an id" in both.stderr
     assert [job["id"] for job in local.json("list")] == ["3", "2", "mine"]

@@ -9,18 +9,21 @@ from queuectl.cli.lines import MAX_EXPORT_LINE_BYTES
 from queuectl.errors import BadInput
 from queuectl.model import transfer
 from queuectl.model.attempt import Attempt
+from queuectl.model.group import Group
 from queuectl.model.job import Job
 from queuectl.model.limits import Limit
 from queuectl.model.linechecks import ADDED
+from queuectl.model.linereading import Reader
 from queuectl.model.queue import Queue
 from queuectl.model.states import State
-from queuectl.model.transfer import End, Header, Reader
+from queuectl.model.transfer import End, Extras, Header
 from queuectl.model.verdict import OutcomeKind
 from tests.model.jobs import a_job
 
 Shape = dict[str, Any]
-HEADER = transfer.header_shape(Header(format=2, version="0", exported_at=0, last_number=9))
+HEADER = transfer.header_shape(Header(format=3, version="0", exported_at=0, last_number=9))
 WAITING = a_job(state=State.PENDING, worker_id=None, run=2)
+BESIDE = Extras(job_seq=WAITING.seq)
 
 
 def a_run(**changes: object) -> Attempt:
@@ -33,7 +36,7 @@ def a_run(**changes: object) -> Attempt:
 
 
 def job(**changes: object) -> Shape:
-    return {**transfer.job_line_shape(WAITING, None), **changes}
+    return {**transfer.job_line_shape(WAITING, BESIDE), **changes}
 
 
 def queue(**changes: object) -> Shape:
@@ -56,13 +59,17 @@ def read(*shapes: Shape | str) -> None:
 
 
 def test_every_column_of_a_job_and_of_a_run_is_in_its_line() -> None:
-    names = {"seq": "number", "given_id": "id", "worker_id": "worker", "job_seq": "job"}
+    names = {
+        "seq": "number", "given_id": "id", "worker_id": "worker", "job_seq": "job", "on_dead": "on_dead_dependency",
+        "unique_key": "unique", "group_name": "group",
+    }  # fmt: skip
+    beside = {"type", "use", "mutex", "at_most", "input", "after", "unique_until"}
 
-    graph = {"waits_for", "has_dependents", "on_dead", "starved_at", "unique_key", "unique_for_ms", "group_name"}
-    job_names = {names.get(field, field) for field in Job.FIELDS if field != "lane_id"} - graph
+    followed = {"lane_id", "waits_for", "has_dependents"}  # they follow from the others
+    job_names = {names.get(field, field) for field in Job.FIELDS if field not in followed}
     run_names = {names.get(field, field) for field in Attempt.FIELDS}
 
-    assert job_names | {"type", "use", "mutex", "at_most", "input"} == job().keys()
+    assert job_names | beside == job().keys()
     assert {*Queue.FIELDS, "type", "rate"} - {"rate_count", "rate_period_ms"} == queue().keys()
     assert run_names | {"type"} == run().keys()
 
@@ -193,8 +200,8 @@ def test_lines_that_do_not_fit_each_other_are_refused(shapes: list[Shape], words
 
 
 def test_a_newer_format_is_refused_before_anything_else_of_it_is_read() -> None:
-    with pytest.raises(BadInput, match=r"line 1: format 3 is newer than this queuectl knows \(2\)") as caught:
-        Reader().read(1, '{"type": "header", "format": 3, "whatever": true}')
+    with pytest.raises(BadInput, match=r"line 1: format 4 is newer than this queuectl knows \(3\)") as caught:
+        Reader().read(1, '{"type": "header", "format": 4, "whatever": true}')
 
     assert "upgrade" in caught.value.hint
 
@@ -247,8 +254,86 @@ def test_an_input_is_read_back_byte_by_byte(data: bytes) -> None:
     reader = Reader()
     reader.read(1, json.dumps(HEADER))
 
-    line = json.dumps(transfer.job_line_shape(WAITING.replace(launch='{"has_input": true}'), data))
+    beside = BESIDE.replace(input=data)
+    line = json.dumps(transfer.job_line_shape(WAITING.replace(launch='{"has_input": true}'), beside))
     reader.read(2, line)
 
     assert len(line) < MAX_EXPORT_LINE_BYTES
-    assert reader.input == transfer.Input(job_seq=7, data=data)
+    assert reader.extras == beside
+
+
+def test_what_a_job_runs_after_and_the_time_of_its_key_are_read_back() -> None:
+    beside = BESIDE.replace(
+        after=((3, "ok", "satisfied"), (9, "any", "waiting"), (11, "fail", "broken")), unique_until=5
+    )
+    blocked = WAITING.replace(state=State.BLOCKED, unique_key="sync", unique_for_ms=5, on_dead="keep", group_name="g")
+    reader = Reader()
+    reader.read(1, json.dumps(HEADER))
+
+    found = reader.read(2, json.dumps(transfer.job_line_shape(blocked, beside)))
+
+    assert found == blocked.replace(lane_id=0, waits_for=2)
+    assert (reader.extras, reader.parents, reader.waiting) == (beside, {3, 9, 11}, {"7": ["9", "11"]})
+
+
+def group(**changes: object) -> Shape:
+    given = Group(
+        name="g", jobs=3, max_failures="10%", stopped_at=5, done_at=None, created_at=1,
+        on_done='{"command": "true", "cwd": null, "queue": "default"}',
+    )  # fmt: skip
+    return {**transfer.group_shape(given), **changes}
+
+
+def test_a_group_is_read_back() -> None:
+    reader = Reader()
+    reader.read(1, json.dumps(HEADER))
+
+    found = reader.read(2, json.dumps(group()))
+
+    assert isinstance(found, Group)
+    assert transfer.group_shape(found) == group()
+
+
+EDGE = {"job": 3, "kind": "ok", "state": "waiting"}
+UNTIL = "2026-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    "shapes, words",
+    [
+        ([job(after=[EDGE])], "that waits for others is blocked"),
+        ([job(after="3")], "after must be a list"),
+        ([job(after=[3])], "an item of after must be an object with job, kind, state"),
+        ([job(after=[{**EDGE, "kind": "okay"}])], "unknown after kind 'okay'"),
+        ([job(after=[{**EDGE, "state": "done"}])], "unknown after state 'done'"),
+        ([job(after=[{**EDGE, "job": 0}])], "after job 0 is out of range"),
+        ([job(state="blocked", after=[EDGE, EDGE])], "after names job 3 twice"),
+        ([job(state="blocked", after=[{**EDGE, "job": 7}])], "does not run after itself"),
+        ([job(starved_at=UNTIL)], "has starved_at only when it is cancelled"),
+        ([job(unique_for_ms=5)], "without a unique key has no times for it"),
+        ([job(unique_until=UNTIL)], "without a unique key has no times for it"),
+        ([job(unique_for_ms=0)], "unique_for_ms 0 is out of range"),
+        ([job(unique="")], 'bad unique ""'),
+        ([job(unique="a", unique_until=UNTIL, state="dead", finished_at=UNTIL)], "frees its unique key"),
+        ([job(unique="a"), job(unique="a", number=8)], "two jobs have the key 'a', the second is job 8"),
+        ([job(group="none")], "'none' would be no name"),
+        ([job(on_dead_dependency="stop")], "unknown on_dead_dependency 'stop'"),
+        ([group(), group()], "group 'g' is given twice"),
+        ([job(), group()], "a group after the jobs"),
+        ([group(on_done={"command": "true"})], "on_done must be an object with command, cwd, queue"),
+        ([group(on_done={"command": "", "cwd": None, "queue": "default"})], "command is empty"),
+        ([group(on_done={"command": "true", "cwd": "x", "queue": "default"})], "cwd must be an absolute path"),
+        ([group(max_failures="1.5")], 'bad max_failures "1.5"'),
+    ],
+)
+def test_ties_that_cannot_be_are_refused(shapes: list[Shape], words: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read(*shapes)
+
+    assert words in refused.value.message
+
+
+def test_of_jobs_with_one_key_those_that_ended_are_read() -> None:
+    over = {"unique": "a", "state": "completed", "finished_at": UNTIL}
+
+    read(job(number=1, **over), job(number=2, **over), job(number=3, unique="a"))

@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from queuectl.actions import acts, archive, control, doctor, gatekeeping, transfer, upkeep
+from queuectl.actions import acts, archive, control, doctor, exporting, gatekeeping, importing, upkeep
 from queuectl.actions.connect import settings_of
+from queuectl.actions.landing import Rules
 from queuectl.actions.mapping import enter_mapped
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import enter
@@ -264,13 +265,14 @@ class Queue:
     def export(self, file: "TextFile", **choice: "Unpack[Choice]") -> int:
         """Write everything, or the jobs that match, as lines of JSON, and return how many jobs."""
         wanted = filter_of(choice) if choice else None
-        end = transfer.export(self._database, wanted, lambda line: file.write(json.dumps(line) + "\n"))
+        end = exporting.export(self._database, wanted, lambda line: file.write(json.dumps(line) + "\n"))
         return end.jobs
 
     def import_(self, lines: "Iterable[str]", *, renumber: bool = False, skip_existing: bool = False) -> int:
         """Add what `export` wrote, all or nothing, from an open file or other lines; return how many jobs came."""
-        rules = transfer.Rules(renumber=renumber, skip_existing=skip_existing)
-        return transfer.import_lines(self._database, (line.encode() for line in lines), rules=rules, who=self._who).jobs
+        rules = Rules(renumber=renumber, skip_existing=skip_existing)
+        given = (line.encode() for line in lines)
+        return importing.import_lines(self._database, given, rules=rules, who=self._who).jobs
 
     def doctor(self, *, deep: bool = False) -> "list[Finding]":
         """Look for what is wrong with the store and this host; each finding has `check`, `level`, `what` and `mend`."""

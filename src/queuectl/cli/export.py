@@ -2,7 +2,7 @@
 
 import sys
 
-from queuectl.actions.transfer import export, export_file, line_of
+from queuectl.actions.exporting import export, export_file, line_of
 from queuectl.cli.selection import add_filter, add_state, read_filter
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json, safe

@@ -2,7 +2,8 @@
 
 import sys
 
-from queuectl.actions.transfer import Rules, import_lines
+from queuectl.actions.importing import import_lines
+from queuectl.actions.landing import Rules
 from queuectl.cli.lines import MAX_EXPORT_LINE_BYTES, read_lines
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe
@@ -13,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from queuectl.actions.transfer import Imported
+    from queuectl.actions.importing import Imported
     from queuectl.cli.parser import Args, Parser
 
 EXAMPLES = """\
@@ -23,7 +24,8 @@ EXAMPLES = """\
   queuectl import --renumber dead.jsonl
 
 Numbers and ids are kept; one that is taken refuses the whole file (exit code 6). With --skip-existing a job is there
-already when its id is, or, without an id, when the job of its number was added at the same time with the same command.
+already when its id is, when another job has its unique key, or, without an id, when the job of its number was added at
+the same time with the same command. A job that waits for one that is neither in the file nor here comes in held.
 A job that was running when it was exported waits to be run again, and no loss is counted.
 """
 
@@ -60,6 +62,12 @@ def run(args: "Args") -> int:
         note(f"{counted(done.moved, 'job')} with an id got a fresh number, because theirs was taken")
     if done.waiting_again:
         note(f"{counted(done.waiting_again, 'job')} ran when exported, and will run again")
+    if done.held:
+        note(
+            f"{counted(done.held, 'job')} waited for others that are neither in the file nor here, and "
+            f"{'is' if done.held == 1 else 'are'} held: {_first_of(done.held_ids, done.held)}; "
+            f"let one run with: queuectl release {done.held_ids[0]}"
+        )
     if done.limits_missing:
         names = _first_of(done.limits_missing[:NAMED], len(done.limits_missing))
         note(f"warning: jobs name limits that are not here and hold nothing back until they are made: {names}")
@@ -79,7 +87,7 @@ def _beside(done: "Imported") -> str:
 
 
 def _named(done: "Imported") -> "tuple[tuple[int, str], ...]":
-    small = ((done.queues, "queue"), (done.limits, "limit"), (done.schedules, "schedule"))
+    small = ((done.queues, "queue"), (done.limits, "limit"), (done.schedules, "schedule"), (done.groups, "group"))
     return (*small, (done.settings, "setting"))
 
 

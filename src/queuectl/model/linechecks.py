@@ -6,7 +6,8 @@ import json
 import re
 
 from queuectl.errors import BadInput, UnknownName
-from queuectl.model.checks import check_given_id, check_name
+from queuectl.model.after import EdgeState, Kind
+from queuectl.model.checks import check_given_id, check_name, check_own_name
 from queuectl.model.fields import FIELDS as SPEC_FIELDS
 from queuectl.model.fields import (
     INSTANT_VARIABLE,
@@ -16,6 +17,7 @@ from queuectl.model.fields import (
     PARTS,
     SCHEDULE_VARIABLE,
 )
+from queuectl.model.group import ENDED_VARIABLES, GROUP_VARIABLE
 from queuectl.model.limits import MAX_SLOTS
 from queuectl.model.queue import MAX_CONCURRENCY
 from queuectl.model.rate import Rate, read_rate
@@ -28,16 +30,19 @@ from queuectl.model.verdict import OutcomeKind
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     Shape = dict[str, object]
     Check = Callable[[str, object], object]
 
-FORMAT = 2
-"""1: before queues had settings, jobs needs and limits."""
+FORMAT = 3
+"""1: before queues had settings, jobs needs and limits. 2: before jobs could run after others, have keys and groups."""
 MAX_NUMBER = 10**15
 MAX_COUNT = 2**31 - 1
 MAX_BYTES = 2**62
 MAX_TEXT = 1 << 20
+# Variables that queuectl alone gives a job: those of a schedule's job, and of the one that closes a group.
+_GIVEN = (SCHEDULE_VARIABLE, INSTANT_VARIABLE, GROUP_VARIABLE, *ENDED_VARIABLES.values())
 _EPOCH = datetime.datetime.fromtimestamp(0, datetime.UTC)
 _MS = datetime.timedelta(milliseconds=1)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
@@ -146,10 +151,10 @@ def _use(name: str, value: object) -> object:
 
 
 def _env(name: str, value: object) -> object:
-    """Check variables as `enqueue` does, but for those that a schedule gave its job."""
+    """Check variables as `enqueue` does, but for those that queuectl itself gave the job."""
     if not isinstance(value, dict):
         return _as_enqueued(name, value)
-    given = {key: _text(key, value[key]) for key in (SCHEDULE_VARIABLE, INSTANT_VARIABLE) if key in value}
+    given = {key: _text(key, value[key]) for key in _GIVEN if key in value}
     own = {key: text for key, text in value.items() if key not in given}
     return {**(_as_enqueued(name, own) if own else {}), **given}  # type: ignore[dict-item]
 
@@ -182,6 +187,28 @@ def _units(name: str, value: object) -> "Shape":
         check_name(name, key): [amount(name, one) for one in part] if isinstance(part, list) else amount(name, part)
         for key, part in value.items()
     }
+
+
+def _after(name: str, value: object) -> "tuple[tuple[int, str, str], ...]":
+    """Check the jobs that one is to run after: the number of each in the file, how it must end, what became of that."""
+    if not isinstance(value, list):
+        raise _wrong(name, value, "a list")
+    found: dict[int, tuple[int, str, str]] = {}
+    for item in value:
+        if not isinstance(item, dict) or item.keys() != _EDGE.keys():
+            raise _wrong(f"an item of {name}", item, f"an object with {', '.join(_EDGE)}")
+        number, kind, state = (check(f"{name} {key}", item[key]) for key, check in _EDGE.items())
+        if number in found:
+            raise BadInput(f"{name} names job {number} twice")
+        found[number] = number, kind, state
+    return tuple(found.values())
+
+
+def _closing_job(name: str, value: object) -> "Shape":
+    """Check the job that is added when all of a group have ended."""
+    if not isinstance(value, dict) or value.keys() != _CLOSING.keys():
+        raise _wrong(name, value, f"an object with {', '.join(_CLOSING)}")
+    return {key: check(key, value[key]) for key, check in _CLOSING.items()}
 
 
 def _as_json(check: "Check") -> "Check":
@@ -233,6 +260,8 @@ _SIZE = _whole(0, MAX_BYTES)
 _MAYBE_TIME = _or_null(_time)
 _MAYBE_TEXT = _or_null(_text)
 _NUMBER = _whole(1, MAX_NUMBER)
+_EDGE: "dict[str, Any]" = {"job": _NUMBER, "kind": _one_of(tuple(Kind)), "state": _one_of(tuple(EdgeState))}
+_CLOSING: "dict[str, Check]" = {"command": _as_enqueued, "cwd": _or_null(_as_enqueued), "queue": _as_enqueued}
 
 # What each kind of line holds, every field of it, and how each is checked.
 LINES: "Mapping[str, Mapping[str, Check]]" = {
@@ -268,6 +297,15 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "created_at": _time,
         "job": _schedule,
     },
+    "group": {
+        "name": check_own_name,
+        "jobs": _whole(0, MAX_NUMBER),
+        "max_failures": _or_null(_as_enqueued),
+        "on_done": _or_null(_as_json(_closing_job)),
+        "stopped_at": _MAYBE_TIME,
+        "done_at": _MAYBE_TIME,
+        "created_at": _time,
+    },
     "setting": {"key": _text, "value": _text},
     "job": {
         "number": _NUMBER,
@@ -295,6 +333,13 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "deadline_ms": _or_null(_DURATION),
         "deadline_at": _MAYBE_TIME,
         "parked_for": _MAYBE_TEXT,
+        "after": _after,
+        "on_dead_dependency": _or_null(_as_enqueued),
+        "starved_at": _MAYBE_TIME,
+        "unique": _or_null(_as_enqueued),
+        "unique_for_ms": _or_null(_whole(1, MAX_DURATION_MS)),
+        "unique_until": _MAYBE_TIME,
+        "group": _or_null(_as_enqueued),
         "units": _as_json(_units),
         "run": _whole(0, MAX_COUNT - 1),
         "attempts": _COUNT,
@@ -345,5 +390,9 @@ ADDED: "Mapping[str, Shape]" = {
         "limits": [],
         "at_most": [],
         "units": {},
+        "after": [],
+        **dict.fromkeys(
+            ("on_dead_dependency", "starved_at", "unique", "unique_for_ms", "unique_until", "group"),
+        ),
     },
 }

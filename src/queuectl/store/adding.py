@@ -58,6 +58,16 @@ def taken_ids(tx: "Tx", given_ids: "Sequence[str]") -> list[str]:
     return taken
 
 
+def numbers_of(tx: "Tx", given_ids: "Sequence[str]") -> dict[str, int]:
+    """Return the numbers of the jobs that have some of the given ids."""
+    found: dict[str, int] = {}
+    for start in range(0, len(given_ids), CHUNK):
+        names, params = listed("id", given_ids[start : start + CHUNK])
+        rows = tx.rows(f"SELECT given_id, seq FROM jobs WHERE given_id IN ({names})", params)
+        found |= {str(given_id): int(seq or 0) for given_id, seq in rows}
+    return found
+
+
 def _rows(
     specs: "Sequence[JobSpec]",
     seqs: "Sequence[int]",

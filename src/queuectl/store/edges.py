@@ -48,6 +48,11 @@ def insert(tx: "Tx", edges: "Iterable[tuple[int, int, str]]") -> None:
     tx.insert_many("edges", _COLUMNS, ((child, parent, kind, "waiting") for child, parent, kind in edges))
 
 
+def insert_as_they_are(tx: "Tx", edges: "Iterable[tuple[int, int, str, str]]") -> None:
+    """Let children wait for parents as they did in another store. The caller holds the parents."""
+    tx.insert_many("edges", _COLUMNS, edges)
+
+
 def mark_parents(tx: "Tx", seqs: "Sequence[int]") -> None:
     """Note in jobs that others wait for them. The caller holds them."""
     for names, params in _chunks(seqs):

@@ -57,6 +57,27 @@ def join(tx: "Tx", name: str, jobs: int, *, max_failures: str | None, on_done: s
     )
 
 
+def create_as_it_was(tx: "Tx", group: Group) -> bool:
+    """Add a group of another store with everything it holds; False means that one of its name is here."""
+    names = ", ".join(Group.FIELDS)
+    values = ", ".join(f":{name}" for name in Group.FIELDS)
+    sql = f"INSERT INTO job_groups ({names}) VALUES ({values}) ON CONFLICT (name) DO NOTHING"
+    return tx.changed(sql, group.as_dict()) == 1  # type: ignore[arg-type]
+
+
+def take_in(tx: "Tx", name: str, jobs: int, *, is_open: bool) -> None:
+    """Count jobs of another store into a group; makes it where there is none. Open: some of them have not ended."""
+    tx.changed(
+        f"""
+        INSERT INTO job_groups (name, jobs, created_at)
+        VALUES (:name, :jobs, :now)
+        ON CONFLICT (name) DO UPDATE
+           SET jobs = job_groups.jobs + :jobs{", done_at = NULL" if is_open else ""}
+        """,
+        {"name": name, "jobs": jobs, "now": tx.now},
+    )
+
+
 def note_done(tx: "Tx", name: str) -> None:
     """Note that all of a group have ended."""
     tx.changed("UPDATE job_groups SET done_at = :now WHERE name = :name", {"name": name, "now": tx.now})
@@ -115,6 +136,12 @@ def counts(tx: "Tx", name: str) -> dict[State, int]:
         {"name": name},
     )
     return {State(str(state)): int(number or 0) for state, number in rows}
+
+
+def all_groups(tx: "Tx") -> list[Group]:
+    """Return every group, in the order of their names."""
+    found = [Group.of_row(row) for row in tx.rows(f"SELECT {COLUMNS} FROM job_groups")]
+    return sorted(found, key=lambda group: group.name)
 
 
 def names(tx: "Tx", most: int) -> list[str]:

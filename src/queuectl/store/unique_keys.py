@@ -1,10 +1,11 @@
 """Unique keys: which job has a key that only one may have. What becomes of the second is decided in actions/."""
 
 from queuectl.model.states import State
+from queuectl.store.jobs import CHUNK, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
@@ -39,6 +40,43 @@ def holder(tx: "Tx", key: str) -> int | None:
     """Return the number of the job that has a key; None when it is free."""
     row = tx.row(f"SELECT job_seq FROM unique_keys WHERE key = :key AND NOT ({_FREE})", {"key": key, "now": tx.now})
     return None if row is None else int(row[0] or 0)
+
+
+def holders(tx: "Tx", keys: "Sequence[str]") -> dict[str, int]:
+    """Return who has those of some keys that are not free."""
+    found: dict[str, int] = {}
+    for start in range(0, len(keys), CHUNK):
+        names, params = listed("key", keys[start : start + CHUNK])
+        sql = f"SELECT key, job_seq FROM unique_keys WHERE key IN ({names}) AND NOT ({_FREE})"
+        found |= {str(key): int(seq or 0) for key, seq in tx.rows(sql, {**params, "now": tx.now})}
+    return found
+
+
+def expiries(tx: "Tx", owners: "Sequence[tuple[str, int]]") -> dict[int, int | None]:
+    """Return when the keys of jobs expire, by the number of the job; those that another has by now are left out."""
+    found: dict[int, int | None] = {}
+    for start in range(0, len(owners), CHUNK):
+        chunk = owners[start : start + CHUNK]
+        names, params = listed("key", [key for key, _ in chunk])
+        rows = tx.rows(f"SELECT job_seq, expires_at FROM unique_keys WHERE key IN ({names})", params)
+        until = {int(seq or 0): None if expires_at is None else int(expires_at) for seq, expires_at in rows}
+        found |= {seq: until[seq] for _, seq in chunk if seq in until}
+    return found
+
+
+def take_as_it_was(tx: "Tx", key: str, seq: int, *, is_held: bool, expires_at: int | None) -> bool:
+    """Give a job of another store the key it had there, unless another has it here."""
+    row = tx.row(
+        f"""
+        INSERT INTO unique_keys (key, job_seq, held, expires_at)
+        VALUES (:key, :seq, :held, :expires_at)
+        ON CONFLICT (key) DO UPDATE SET job_seq = :seq, held = :held, expires_at = :expires_at
+         WHERE {_FREE}
+        RETURNING job_seq
+        """,
+        {"key": key, "seq": seq, "held": int(is_held), "expires_at": expires_at, "now": tx.now},
+    )
+    return row is not None
 
 
 def let_go(tx: "Tx", ended: "Iterable[Job]") -> None:
