@@ -3,7 +3,7 @@
 from queuectl.actions.endings import Ending, answer, follow
 from queuectl.actions.selection import no_such_job
 from queuectl.errors import BadInput, NotFound
-from queuectl.model.after import LATEST, Kind
+from queuectl.model.after import LATEST, EdgeState, Kind
 from queuectl.model.job import JobSpec
 from queuectl.model.states import FINAL, State
 from queuectl.store import edges, jobs, moves, parking
@@ -11,10 +11,13 @@ from queuectl.store import edges, jobs, moves, parking
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeVar
 
     from queuectl.model.after import Parent
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
+
+    Name = TypeVar("Name")
 
 SHOWN_OF_A_CYCLE = 12
 REWIRING = "edges"
@@ -25,26 +28,43 @@ _IN_LINE = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
 class Graph:
     """What new jobs are to run after: found and held before they are written, told how those ended after."""
 
-    def __init__(self, tx: "Tx", specs: "Sequence[JobSpec]") -> None:
+    def __init__(self, tx: "Tx", specs: "Sequence[JobSpec]", aliases: "Mapping[str, int] | None" = None) -> None:
         """Find the parents, hold those that exist already, and refuse a cycle or what cannot be known any more.
+
+        `aliases` are names of jobs that are not added because another of these, by its place, stands for them.
 
         They are held in the order of their numbers and read after that: else one could end, and pass its new child by.
         """
         self._tx = tx
         self._places = {spec.given_id: place for place, spec in enumerate(specs) if spec.given_id is not None}
-        refuse_cycles(specs)
+        self._places |= aliases or {}
+        self._refuse_cycles(specs)
         wanted = {parent.id for spec in specs for parent in spec.after} - self._places.keys()
         numbers = jobs.numbers_of(tx, sorted(wanted))
         self._held = {job.seq: job for job in jobs.lock(tx, sorted(set(numbers.values())))}
         self._outside = {name: number for name, number in numbers.items() if number in self._held}
         self.specs = [spec.replace(after=self._known(spec.after)) if spec.after else spec for spec in specs]
 
+    def _refuse_cycles(self, specs: "Sequence[JobSpec]") -> None:
+        """Refuse jobs of one batch that wait for each other in a circle, and show it."""
+        ahead = {
+            place: [self._places[parent.id] for parent in spec.after if parent.id in self._places]
+            for place, spec in enumerate(specs)
+            if spec.after
+        }
+        circle = find_cycle(ahead)
+        if circle:
+            raise _circle(
+                [specs[place].given_id or f"the job in place {place + 1}" for place in circle], "; nothing was added"
+            )
+
     def _known(self, after: "tuple[Parent, ...]") -> "tuple[Parent, ...]":
         """Return the parents that are there, each once, or raise; one that is gone has ended, however."""
         found: dict[object, Parent] = {}
         for parent in after:
             if parent.id in self._places or parent.id in self._outside:
-                other = found.setdefault(self._outside.get(parent.id, parent.id), parent)
+                place = self._places.get(parent.id)
+                other = found.setdefault(("new", place) if place is not None else self._outside[parent.id], parent)
                 if other.kind is not parent.kind:
                     raise BadInput(f"{other.text} and {parent.text} are the same job", hint="leave out one of them")
             elif not _was_there(self._tx, parent.id):
@@ -109,7 +129,11 @@ def leave_line(tx: "Tx", job: "Job") -> None:
 
 def reconsider(tx: "Tx", job: "Job") -> "Job":
     """Tell a job again how those ended that it waits for: it may make something else of it now."""
-    parents = jobs.lock(tx, [edge.parent_seq for edge in edges.of_child(tx, job.seq)])
+    links = edges.of_child(tx, job.seq)
+    parents = jobs.lock(tx, [edge.parent_seq for edge in links])
+    for edge in links:
+        if edge.state is EdgeState.BROKEN:
+            edges.mend(tx, edge.parent_seq, [job.seq])
     over = [Ending(seq=parent.seq, id=parent.id, state=parent.state) for parent in parents if parent.state in FINAL]
     follow(tx, answer(tx, over))
     return jobs.get(tx, job.seq) or job
@@ -140,26 +164,13 @@ def _circle(names: "Sequence[str]", end: str = "") -> BadInput:
     )
 
 
-def refuse_cycles(specs: "Sequence[JobSpec]") -> None:
-    """Refuse jobs of one batch that wait for each other in a circle, and show it."""
-    ids = {spec.given_id for spec in specs if spec.given_id is not None}
-    ahead = {
-        spec.given_id: [parent.id for parent in spec.after if parent.id in ids]
-        for spec in specs
-        if spec.given_id is not None and spec.after
-    }
-    circle = find_cycle(ahead)
-    if circle:
-        raise _circle(circle, "; nothing was added")
-
-
-def find_cycle(ahead: "Mapping[str, Sequence[str]]") -> list[str]:
-    """Return a circle among names that each point to others, its first name again at its end; empty: there is none."""
-    over: set[str] = set()
+def find_cycle(ahead: "Mapping[Name, Sequence[Name]]") -> "list[Name]":
+    """Return a circle among names that each point to others, its first again at its end; empty: there is none."""
+    over: set[Name] = set()
     for start in ahead:
         if start in over:
             continue
-        path: dict[str, None] = {start: None}
+        path: dict[Name, None] = {start: None}
         turns = [iter(ahead[start])]
         while turns:
             following = next(turns[-1], None)

@@ -92,8 +92,14 @@ def add(
     return entries
 
 
-def _write(tx: "Tx", specs: "Sequence[JobSpec]", seqs: "Sequence[int]", max_retries: int) -> list[Entry]:
-    """Write jobs whose keys are theirs under reserved numbers."""
+def _write(
+    tx: "Tx",
+    specs: "Sequence[JobSpec]",
+    seqs: "Sequence[int]",
+    max_retries: int,
+    aliases: "Mapping[str, int] | None" = None,
+) -> list[Entry]:
+    """Write jobs whose keys are theirs under reserved numbers; `aliases` are other names for them, by their place."""
     _refuse_taken(tx, specs)
     if any(spec.group is not None for spec in specs):
         _join_groups(tx, specs)  # groups are held before jobs are
@@ -101,7 +107,7 @@ def _write(tx: "Tx", specs: "Sequence[JobSpec]", seqs: "Sequence[int]", max_retr
     if any(spec.after for spec in specs):
         from queuectl.actions.dependencies import Graph  # most jobs wait for none
 
-        graph = Graph(tx, specs)
+        graph = Graph(tx, specs, aliases)
         specs = graph.specs
     terms = _terms(tx, specs, max_retries)
     adding.insert(tx, specs, seqs, terms, _parked(tx, specs))
@@ -134,13 +140,17 @@ def _add_unique(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> "tupl
     waits = keys.take(places, seqs)
     numbers = dict(zip(places, seqs, strict=True))
     ours = [place for place in places if place not in keys.conflicts]
-    stands_for = {
-        spec.given_id: str(conflict.seq)
-        for place, conflict in keys.conflicts.items()
-        if (spec := specs[place]).given_id is not None
-    }
+    at = {place: number for number, place in enumerate(ours)}
+    stands_for: dict[str, str] = {}
+    aliases: dict[str, int] = {}
+    for place in (*keys.conflicts, *keys.twins):
+        name, chosen = specs[place].given_id, keys.twins.get(place, place)
+        if name is not None and chosen in at:
+            aliases[name] = at[chosen]
+        elif name is not None:
+            stands_for[name] = str(keys.conflicts[chosen].seq)
     mine = [_redirected(specs[place], stands_for, waits.get(place, ())) for place in ours]
-    written = _write(tx, mine, [numbers[place] for place in ours], max_retries) if ours else []
+    written = _write(tx, mine, [numbers[place] for place in ours], max_retries, aliases) if ours else []
     entries = dict(zip(ours, written, strict=True))
     for place, conflict in keys.conflicts.items():
         entries[place] = _conflicting(tx, specs[place], conflict.seq, is_attached=conflict.is_attached)

@@ -9,6 +9,7 @@ from queuectl.cli.selection import add_filter, add_names, add_state, is_everythi
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe, short
 from queuectl.errors import BadInput
+from queuectl.model.after import OnDead
 from queuectl.model.fields import PARTS
 from queuectl.model.needs import amount_text
 from queuectl.model.shapes import changes_shape
@@ -93,13 +94,14 @@ def _changes_text(changes: "Mapping[str, Mapping[str, object]]") -> str:
 
 
 _DURATIONS = ("timeout", "deadline", "max_backoff_seconds", "job_retry_delay")
+_UNSAID = {"on_dead_dependency": OnDead.CANCEL.value}
 _BY_SETTING = ("timeout", *PARTS["backoff"])
 
 
 def _value_text(name: str, value: object) -> str:
     """Write a value as the flag for it takes it."""
     if value is None:
-        return "default" if name in _BY_SETTING else "none"
+        return _UNSAID.get(name, "default" if name in _BY_SETTING else "none")
     if name in _DURATIONS and isinstance(value, float):
         return duration_text(round(value * 1000)) if value else "none"
     if name in ("memory", "file_size") and isinstance(value, int):
