@@ -133,4 +133,4 @@ def _plain_examples(name: str) -> Iterator[list[str]]:
     for line in examples.splitlines():
         words = re.split(r"\s{3,}", line.strip())[0]
         if words.startswith("queuectl ") and "|" not in words and " -- " not in words:
-            yield shlex.split(words)[1:]
+            yield shlex.split(words.partition(" :::")[0])[1:]  # behind it --help would be a value
