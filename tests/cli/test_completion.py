@@ -1,6 +1,7 @@
 """Completion: every command and flag is in each script, and the real shells offer what makes sense."""
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -55,6 +56,9 @@ OFFERED = [
     ("queuectl queue --db=sqlite://HOME/queue.db pause m|", "mail"),
     ("queuectl import FOLDER/file|", "FOLDER/file-one FOLDER/file-two"),
     ("queuectl enqueue --from FOLDER/file-o|", "FOLDER/file-one"),
+    ("queuectl map --arr|", "--array"),
+    ("queuectl map gzip ::: FOLDER/file-o|", "FOLDER/file-one"),
+    ("queuectl map --queue mail gzip :::: FOLDER/file-o FOLDER/file-t|", "FOLDER/file-two"),
     ("queuectl help expo|", "export"),
 ]
 # readline replaces what stands behind the sign alone.
@@ -98,8 +102,8 @@ def filled_in(cli: Cli, text: str) -> str:
 
 
 def bash_call(line: str) -> str:
-    """Call the function as bash does: words cut at = and :, the last one begun."""
-    cut = line.replace("=", " = ").replace(":", " : ")
+    """Call the function as bash does: words cut at = and : and runs of them, the last one begun."""
+    cut = re.sub("[=:]+", r" \g<0> ", line)
     words = [*shlex.split(cut), *([""] if line.endswith(" ") else [])]
     called = f"COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}; _queuectl queuectl queuectl"
     return f'{called}; echo "${{COMPREPLY[*]}}"'

@@ -63,8 +63,13 @@ _queuectl() {
     local program=${1/#\~/$HOME} cur=${COMP_WORDS[COMP_CWORD]} current word glue='' node='' want='' db='' dashes=''
     local verbs flags places kind='' place=0
     local -a typed=()
-    # bash cuts words at = and : as readline does; here they belong together.
+    # bash cuts words at = and : as readline does; here they belong together, but for the ::: of `map`.
     for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
+        if [[ $word == :::* ]]; then
+            typed+=("$word")
+            glue=''
+            continue
+        fi
         if ((${#typed[@]})) && [[ $word == [=:]* || ($glue && $word) ]]; then
             typed[${#typed[@]} - 1]+=$word
         else
