@@ -39,7 +39,7 @@ def running(db: Database, *job_ids: str, worker_id: str = "") -> list[Claim]:
     """Let a new worker take jobs, which must be all that is ready."""
     name = worker_id or f"w-{job_ids[0]}"
     add_worker(db, name)
-    claimed = settle_and_claim(db, _holder(name), (), len(job_ids), {}).claimed
+    claimed = settle_and_claim(db, holder(name), (), len(job_ids), {}).claimed
     assert sorted(claim.job.id for claim in claimed) == sorted(job_ids)
     return list(claimed)
 
@@ -51,13 +51,13 @@ def begun(db: Database, job_id: str) -> Claim:
 
 def claim(db: Database, worker_id: str, free: int = 1) -> list[Claim]:
     """Let a worker take what is ready."""
-    return list(settle_and_claim(db, _holder(worker_id), (), free, {}).claimed)
+    return list(settle_and_claim(db, holder(worker_id), (), free, {}).claimed)
 
 
 def settles(claim: Claim, outcome: Outcome = DONE) -> Act:
     """A worker settles a run and takes nothing."""
     report = Report(outcome=outcome)
-    return lambda db: settle_and_claim(db, _holder(str(claim.job.worker_id)), [(claim, report)], 0, {})
+    return lambda db: settle_and_claim(db, holder(str(claim.job.worker_id)), [(claim, report)], 0, {})
 
 
 def cancels(job_id: str) -> Act:
@@ -122,7 +122,7 @@ def drain(db: Database, worker_id: str = "drain") -> list[str]:
     ran: list[str] = []
     ended: list[tuple[Claim, Report]] = []
     while True:
-        claimed = settle_and_claim(db, _holder(worker_id), ended, 5, {}).claimed
+        claimed = settle_and_claim(db, holder(worker_id), ended, 5, {}).claimed
         if not claimed and not ended:
             return ran
         ran += [claim.job.id for claim in claimed]
@@ -180,11 +180,11 @@ def _of_keys(tx: Tx, found: dict[int, Job]) -> list[str]:
 
 def _has_key(job: Job, held: dict[str, int], found: dict[int, Job]) -> bool:
     """Whether a job has its key, or is being stopped for one that has it and waits."""
-    holder = found.get(held.get(str(job.unique_key), 0))
-    if holder is None or holder.seq == job.seq:
-        return holder is not None
+    has_it = found.get(held.get(str(job.unique_key), 0))
+    if has_it is None or has_it.seq == job.seq:
+        return has_it is not None
     is_stopping = job.state is State.PROCESSING and bool(job.cancel_requested)
-    return is_stopping and holder.state is State.BLOCKED
+    return is_stopping and has_it.state is State.BLOCKED
 
 
 def _of_groups(tx: Tx, found: Sequence[Job]) -> list[str]:
@@ -197,5 +197,6 @@ def _of_groups(tx: Tx, found: Sequence[Job]) -> list[str]:
     return wrong
 
 
-def _holder(worker_id: str) -> Holder:
+def holder(worker_id: str) -> Holder:
+    """A worker that takes whatever there is."""
     return Holder(taker=Taker(worker_id=worker_id), host=HOST)
