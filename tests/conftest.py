@@ -15,7 +15,7 @@ from tests import postgres
 from tests.program import Cli, running_cli
 
 SERVER = postgres.Server()
-WAIT_FOR_LONG = {"test_chaos", "test_time", "test_outages", "test_disks", "test_rescue", "test_gates"}
+WAIT_FOR_LONG = {"test_chaos", "test_time", "test_outages", "test_disks", "test_rescue", "test_gates", "test_graphs"}
 
 
 class Node(Protocol):
