@@ -2,7 +2,7 @@
 # Programs some tests need, from Debian packages: installed as root on Debian, else named.
 # Never fails: the tests that need a missing program skip and say so (with CI set, they fail).
 # A word is a program and its package of the same name, or program:package.
-programs="tmux strace faketime systemd-analyze:systemd zsh fish parallel"
+programs="tmux strace faketime systemd-analyze:systemd zsh fish dot:graphviz parallel"
 
 missing=""
 for word in $programs; do
