@@ -3,13 +3,15 @@
 import errno
 import fcntl
 import os
+import shlex
 import struct
 import subprocess
 import termios
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from tests.program import DEADLINE_S, PROGRAM, Cli
+from tests.program import DEADLINE_S, PROGRAM, Cli, wait_for
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,43 @@ def _everything_from(terminal: int) -> str:
             break
         pieces.append(piece)
     return b"".join(pieces).decode(errors="replace")
+
+
+class Pane:
+    """A window of tmux in which a person types: a terminal that can be looked at, and made wider or narrower."""
+
+    def __init__(self, cli: Cli, shell: Sequence[str], *, columns: int = 150, env: Mapping[str, str] = {}) -> None:
+        self._tmux = ["tmux", "-S", str(cli.folder / "tmux"), "-f", "/dev/null"]
+        size = ["-x", str(columns), "-y", "40"]
+        path = f"{Path(PROGRAM).parent}:{os.environ['PATH']}"
+        subprocess.run(
+            [*self._tmux, "new-session", "-d", *size, "-s", "t", shlex.join(shell)],
+            check=True,
+            env={**cli.environ, "PATH": path, "TERM": "xterm", **env},
+            cwd=cli.folder,
+        )
+
+    def press(self, *keys: str) -> None:
+        """Type words, and keys as tmux names them."""
+        subprocess.run([*self._tmux, "send-keys", "-t", "t", "--", *keys], check=True)
+
+    def resize(self, columns: int) -> None:
+        """Make the window wider or narrower."""
+        subprocess.run([*self._tmux, "resize-window", "-t", "t", "-x", str(columns)], check=True)
+
+    def wait_for(self, words: str) -> str:
+        """Wait until the screen shows some words and return it."""
+        return wait_for(lambda: text if words in (text := self.text()) else None, f"{words!r} in {self.text()!r}", 30)
+
+    def text(self) -> str:
+        """What is on the screen."""
+        return subprocess.run([*self._tmux, "capture-pane", "-p", "-t", "t"], capture_output=True, text=True).stdout
+
+    def history(self) -> str:
+        """What is on the screen, and what was before it left at the top."""
+        argv = [*self._tmux, "capture-pane", "-p", "-S", "-", "-t", "t"]
+        return subprocess.run(argv, capture_output=True, text=True).stdout
+
+    def close(self) -> None:
+        """Close the window, and end the shell in it."""
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True)

@@ -17,7 +17,8 @@ from queuectl.cli.main import ALIASES, COMMANDS
 from queuectl.model.states import State
 from queuectl.store import offers
 from queuectl.store.database import Database
-from tests.program import PROGRAM, Cli, wait_for
+from tests.cli.terminal import Pane
+from tests.program import PROGRAM, Cli
 from tests.store.rows import add_job
 
 FOLDER = str(Path(PROGRAM).parent)
@@ -35,6 +36,8 @@ OFFERED = [
     ("queuectl list --state dead,fa|", "dead,failed"),
     ("queuectl list --queue |", "default mail"),
     ("queuectl list --tag ro|", "rosy"),
+    ("queuectl wait --group |", "nightly nightshift"),
+    ("queuectl status --group nightl|", "nightly"),
     ("queuectl enqueue --backoff-strategy |", "exponential linear fixed"),
     ("queuectl config set max_r|", "max_retries"),
     ("queuectl config get sh|", "shell"),
@@ -71,8 +74,8 @@ def filled(local: Cli) -> Cli:
     local.enqueue("--id", "alpha", "--tag", "red", "--tag", "rosy", "echo one: two")
     local.enqueue("--id", "buried", "--max-retries", "0", "exit 1")
     local.drain()
-    local.enqueue("--id", "alfred", "--queue", "mail", "printf 'x\ny\x1b[31m'")
-    local.enqueue("--delay", "1h", "true")
+    local.enqueue("--id", "alfred", "--queue", "mail", "--group", "nightshift", "printf 'x\ny\x1b[31m'")
+    local.enqueue("--delay", "1h", "--group", "nightly", "true")
     local.ok("limit", "set", "api", "4")
     for name in ("file-one", "file-two"):
         (local.folder / name).write_text("")
@@ -147,47 +150,10 @@ def test_fish_offers_the_value_behind_an_equals_sign_and_a_few_words_about_a_job
     ]
 
 
-class Screen:
-    """A shell in a terminal, in which a person presses TAB."""
-
-    def __init__(self, cli: Cli, shell: str) -> None:
-        self._tmux = ["tmux", "-S", str(cli.folder / "tmux"), "-f", "/dev/null"]
-        argv = [
-            *self._tmux,
-            "new-session",
-            "-d",
-            "-x",
-            "150",
-            "-y",
-            "40",
-            "-s",
-            "t",
-            shlex.join([shell, *EXTRA[shell]]),
-        ]
-        path = f"{FOLDER}:{os.environ['PATH']}"
-        subprocess.run(argv, check=True, env={**cli.environ, "PATH": path, "TERM": "xterm", "ZDOTDIR": str(cli.folder)})
-
-    def press(self, *keys: str) -> None:
-        """Type words, and keys as tmux names them."""
-        subprocess.run([*self._tmux, "send-keys", "-t", "t", "--", *keys], check=True)
-
-    def wait_for(self, words: str) -> str:
-        """Wait until the screen shows some words and return it."""
-        return wait_for(lambda: text if words in (text := self.text()) else None, f"{words!r} in {self.text()!r}", 30)
-
-    def text(self) -> str:
-        """What is on the screen."""
-        return subprocess.run([*self._tmux, "capture-pane", "-p", "-t", "t"], capture_output=True, text=True).stdout
-
-    def close(self) -> None:
-        """Close the window, and end the shell in it."""
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True)
-
-
 @pytest.fixture
-def bash(filled: Cli) -> Iterator[Screen]:
+def bash(filled: Cli) -> Iterator[Pane]:
     """A bash that knows the completion."""
-    screen = Screen(filled, "bash")
+    screen = Pane(filled, ["bash", *EXTRA["bash"]])
     screen.press(f"source {script_of(filled, 'bash')}; PS1=''; clear; echo re''ady", "Enter")
     screen.wait_for("ready")
     yield screen
@@ -195,10 +161,10 @@ def bash(filled: Cli) -> Iterator[Screen]:
 
 
 @pytest.fixture
-def zsh(filled: Cli) -> Iterator[Screen]:
+def zsh(filled: Cli) -> Iterator[Pane]:
     """A zsh that found the script on its fpath, as the help says."""
     (filled.folder / "_queuectl").write_text(filled.ok("completion", "zsh"))
-    screen = Screen(filled, "zsh")
+    screen = Pane(filled, ["zsh", *EXTRA["zsh"]], env={"ZDOTDIR": str(filled.folder)})
     screen.press(f"fpath+={filled.folder}; autoload -Uz compinit && compinit -u; PS1=''; clear; echo re''ady", "Enter")
     screen.wait_for("ready")
     yield screen
@@ -206,14 +172,14 @@ def zsh(filled: Cli) -> Iterator[Screen]:
 
 
 @pytest.mark.needs("tmux")
-def test_tab_in_bash_completes_a_command_a_flag_and_an_id(bash: Screen) -> None:
+def test_tab_in_bash_completes_a_command_a_flag_and_an_id(bash: Pane) -> None:
     bash.press("queuectl dl", "Tab", "ret", "Tab", "bur", "Tab", "--js", "Tab")
 
     bash.wait_for("queuectl dlq retry buried --json")
 
 
 @pytest.mark.needs("tmux", "zsh")
-def test_tab_in_zsh_completes_a_command_a_state_a_queue_and_an_id(zsh: Screen) -> None:
+def test_tab_in_zsh_completes_a_command_a_state_a_queue_and_an_id(zsh: Pane) -> None:
     zsh.press("queuectl lis", "Tab", "--state dead,fai", "Tab")
     zsh.wait_for("queuectl list --state dead,failed")
     zsh.press("--queue=ma", "Tab")
@@ -224,7 +190,7 @@ def test_tab_in_zsh_completes_a_command_a_state_a_queue_and_an_id(zsh: Screen) -
 
 
 @pytest.mark.needs("tmux", "zsh")
-def test_tab_in_zsh_says_a_few_words_about_jobs_and_flags(zsh: Screen) -> None:
+def test_tab_in_zsh_says_a_few_words_about_jobs_and_flags(zsh: Pane) -> None:
     zsh.press("queuectl show al", "Tab")
     screen = zsh.wait_for("alpha ")
     zsh.press("C-u", "queuectl export --", "Tab")
@@ -235,7 +201,7 @@ def test_tab_in_zsh_says_a_few_words_about_jobs_and_flags(zsh: Screen) -> None:
 
 
 @pytest.mark.needs("tmux", "zsh")
-def test_zsh_completes_the_one_thing_that_fits(zsh: Screen, filled: Cli) -> None:
+def test_zsh_completes_the_one_thing_that_fits(zsh: Pane, filled: Cli) -> None:
     for line, words in [each for each in OFFERED if len(each[1].split()) == 1 and "FOLDER" not in each[0]]:
         typed = filled_in(filled, line).rstrip("|")
 

@@ -20,7 +20,7 @@ from tests.cli.systemd import Recorder
 from tests.program import PROGRAM, Cli, wait_for
 
 SCHEMAS = Path(queuectl.cli.__file__).parent / "schemas"
-SHARED = {"types", "job", "attempt", "worker"}
+SHARED = {"types", "job", "attempt", "worker", "group"}
 GROUPS = ("worker", "dlq", "queue", "limit", "schedule", "config")
 NOWHERE = {"db": None, "json": False}
 
@@ -137,6 +137,9 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("schedule edit beat --overlap skip --priority 5 --json")
     yield _line("schedule pause beat --json")
     yield _line("wait done --json")
+    for words in ("wait --group plain", "status --group plain", "status --group mixed", "retry --group plain"):
+        yield _line(f"{words} --json")
+    yield _line("cancel --group plain --dry-run --json")
     yield "run", ["run", "--json", "echo a; echo b >&2"]
     yield _line("completion bash --json")
     yield "export", ["export"]
@@ -220,6 +223,9 @@ def _batch(folder: Path) -> Path:
         {"id": "kept", "command": "true", "after": ["dead"], "on_dead_dependency": "keep"},
         {"id": "instead", "command": "true", "after": "fail:dead,done"},
         {"command": "true", "run_at": "2099-01-01T00:00:00Z"},
+        {"command": "true", "group": "plain"},
+        {"command": "exit 4", "group": "mixed", "max_retries": 0, "max_failures": "0", "on_group_done": "true"},
+        {"id": "stopped", "command": "true", "group": "mixed", "delay": "1h"},
     ]  # fmt: skip
     path = folder / "jobs"
     path.write_text("".join(f"{json.dumps(job)}\n" for job in jobs))
@@ -230,7 +236,7 @@ def _wait_until_all_ran(cli: Cli) -> None:
     wanted = {
         "done": "completed", "vector": "completed", "split": "completed", "dead": "dead", "killed": "dead",
         "slow": "dead", "nowhere": "dead", "waiting": "failed", "running": "processing", "ready": "pending",
-        "unwanted": "cancelled",
+        "unwanted": "cancelled", "stopped": "cancelled",
     }  # fmt: skip
 
     def have_all_ran() -> bool:

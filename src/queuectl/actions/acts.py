@@ -49,6 +49,8 @@ class Act(Value):
     unasked: frozenset[State] | None = None
     """Where it applies when neither numbers nor states were named; None means all of `states`."""
     on_one: "OnOne"
+    takes_groups: bool = False
+    """Whether a group may be named as a whole, as a job is: nobody is asked then."""
     before: "Callable[[Tx, Sequence[Job]], None] | None" = None
     """What is done to all of some jobs before it is done to each; where it is refused, it has written nothing."""
     limits: frozenset[str] = frozenset()
@@ -109,7 +111,7 @@ def act_on_each(
         named: dict[int, str] = {}
         for job_id in ids:
             named.setdefault(selection.seq_of(tx, job_id), job_id)
-        _lock_ahead(tx, list(named), act.limits)
+        lock_ahead(tx, list(named), act.limits)
         # Locked by number, whatever the order typed: two people with the same jobs must not wait for each other.
         locked = {job.seq: job for job in jobs.lock(tx, list(named))}
         meant = [_still_there(locked, seq, job_id) for seq, job_id in named.items()]
@@ -176,7 +178,7 @@ def act_on_many(
         def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
             done: list[Done] = []
             left = []
-            _lock_ahead(tx, page, chosen.act.limits)
+            lock_ahead(tx, page, chosen.act.limits)
             locked = jobs.lock(tx, page)
             fit = {job.seq for job in locked if job.state in chosen.states and chosen.selection.wanted.means(job)}
             together = _prepared(tx, chosen.act, [job for job in locked if job.seq in fit])
@@ -216,7 +218,7 @@ def _prepared(tx: "Tx", act: Act, meant: "Sequence[Job]") -> bool:
     return True
 
 
-def _lock_ahead(tx: "Tx", seqs: "Sequence[int]", given: "frozenset[str]") -> None:
+def lock_ahead(tx: "Tx", seqs: "Sequence[int]", given: "frozenset[str]" = frozenset()) -> None:
     """Lock the limits that jobs name, and are given, and their groups, before they are changed.
 
     Who lets the next ones go must see those that are being parked, and who deletes a limit those that are given it.
@@ -367,7 +369,7 @@ def _running(job: "Job", verb: str) -> Refused:
     return Refused(f"job {job.id} is running", hint=f"cancel it first: queuectl cancel {job.id}, then {verb} it")
 
 
-CANCEL = Act(name="cancel", done="cancelled", states=frozenset(State) - FINAL, on_one=_cancel)
+CANCEL = Act(name="cancel", done="cancelled", states=frozenset(State) - FINAL, on_one=_cancel, takes_groups=True)
 RETRY = Act(
     name="retry",
     done="retried",

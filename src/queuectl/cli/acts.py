@@ -5,7 +5,7 @@ import sys
 
 from queuectl.actions import acts
 from queuectl.actions.selection import EVERYTHING, span_of
-from queuectl.cli.selection import add_filter, add_names, add_state, is_everything, read_selection
+from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe, short
 from queuectl.errors import BadInput
@@ -57,7 +57,13 @@ def run_act(args: "Args", act: "Act") -> int:
     if is_everything(selection) and not args.all:
         raise BadInput("which jobs?", hint="give ids, a range such as 3-9, a filter such as --state, or --all")
     _refuse_names_with_filter(selection)
-    return act_on(args, act, selection, is_sure=args.yes or bool(selection.names))
+    is_sure = args.yes or bool(selection.names)
+    if (group := group_alone(selection)) is not None and act.takes_groups:
+        from queuectl.actions.regroup import refuse_unknown_group  # most acts are on jobs
+
+        open_store(args).read(lambda tx: refuse_unknown_group(tx, group))
+        is_sure = True  # it is named
+    return act_on(args, act, selection, is_sure=is_sure)
 
 
 def act_on(args: "Args", act: "Act", selection: "Selection", *, is_sure: bool) -> int:

@@ -2,6 +2,7 @@
 
 Jobs named one by one are acted on all or none. Of a range such as 3-9, and of what a filter finds, those to which the
 act does not apply are passed by and counted; what a filter finds is told first and needs a yes, or --yes in a script.
+With --group alone the group is named, and nobody is asked.
 """
 
 from queuectl.actions import acts
@@ -19,6 +20,7 @@ EXAMPLES = """\
   queuectl cancel 3-9 last
   queuectl cancel --state pending --tag old --dry-run
   queuectl cancel --queue mail --since 2h --yes
+  queuectl cancel --group nightly
 """
 
 

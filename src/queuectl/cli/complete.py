@@ -47,6 +47,8 @@ def _found(tx: "Tx", kind: str, prefix: str) -> "Iterable[tuple[str, str]]":
         ][:LIMIT]
     if kind == "tags":
         return [(tag, "") for tag in offers.tags(tx, prefix, LIMIT)]
+    if kind == "groups":
+        return [(name, "") for name in offers.groups(tx, prefix, LIMIT)]
     states = tuple(State(name) for name in kind.removeprefix("ids:").split(",") if name)
     return [(offer.id, _about(offer)) for offer in offers.jobs_named(tx, states, prefix, LIMIT)]
 

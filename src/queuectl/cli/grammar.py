@@ -33,6 +33,7 @@ _BY_METAVAR = {"FILE": "files", "PATH": "files", "DIR": "dirs"}
 _BY_NAME = {
     "queue": "queues",
     "tag": "tags",
+    "group": "groups",
     "limits": "limits",
     "key": f"set:{','.join(SETTINGS)}",
     "state": f"list:{','.join(STATE_NAMES)}",
@@ -58,8 +59,8 @@ class Node(Value):
     """What may follow some words: verbs, flags, and values by their place.
 
     A kind says what a value may be: `set:a,b`, `list:a,b` (several, with commas), `ids:STATES`, `queues`, `limits`,
-    `schedules`, `tags`, `files`, `dirs`, `command`, or `text`, of which nothing is known. The last place may repeat
-    (`*`).
+    `schedules`, `tags`, `groups`, `files`, `dirs`, `command`, or `text`, of which nothing is known. The last place
+    may repeat (`*`).
     """
 
     words: tuple[str, ...]

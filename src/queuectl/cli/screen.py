@@ -18,6 +18,7 @@ from queuectl.cli.text import age, drawn, note, print_json, safe, short
 from queuectl.errors import StoreBusy, StoreUnreachable
 from queuectl.model.states import State
 from queuectl.model.units import local_text
+from queuectl.model.value import Value
 from queuectl.runtime.watch import Watch
 
 TYPE_CHECKING = False
@@ -40,25 +41,49 @@ COMMAND_WIDTH = 200
 KEYS_AT_ONCE = 1024
 
 
+class Scene(Value):
+    """What is watched: how to look at it, and how to show what was seen."""
+
+    look: "Callable[[Database], Any]"
+    compared: "Callable[[Any], object]"
+    """What a reader would compare: only when that is another is it shown again, but on a screen."""
+    shape: "Callable[[Any], object]"
+    show: "Callable[[Any], None]"
+    page: "Callable[[Any, Any, Console], Group]"
+    """The screen for what was seen now, and first."""
+
+
 def watch_status(args: "Args", target: "Target", database: "Database") -> int:
-    """Show where everything stands until Ctrl-C: a screen on a terminal, else once per change."""
+    """Show where everything stands until Ctrl-C."""
+    scene = Scene(
+        look=look,
+        compared=_compared,
+        shape=lambda found: status_shape(found, database),
+        show=print_status,
+        page=_page,
+    )
+    return watch(args, target, database, scene)
+
+
+def watch(args: "Args", target: "Target", database: "Database", scene: Scene) -> int:
+    """Show something until Ctrl-C: a screen on a terminal, else once per change."""
     try:
         if args.json:
-            _each_change(target, database, lambda found: print_json(status_shape(found, database)))
+            _each_change(target, database, scene, lambda found: print_json(scene.shape(found)))
         elif not sys.stdout.isatty():
-            _each_change(target, database, print_status)
+            _each_change(target, database, scene, scene.show)
         else:
-            _screen(target, database)
+            _screen(target, database, scene)
     except KeyboardInterrupt:
         pass  # the usual way to end it
     return 0
 
 
-def _each_change(target: "Target", database: "Database", show: "Callable[[Snapshot], None]") -> None:
+def _each_change(target: "Target", database: "Database", scene: Scene, show: "Callable[[Any], None]") -> None:
     """Show it once per change of what a reader would compare; a heartbeat alone is none."""
     before: object = None
-    for found, trouble in _looks(target, database, lambda: False):
-        after = trouble if found is None else _compared(found)
+    for found, trouble in _looks(target, database, scene, lambda: False):
+        after = trouble if found is None else scene.compared(found)
         if after != before and found is not None:
             show(found)
             sys.stdout.flush()
@@ -68,8 +93,8 @@ def _each_change(target: "Target", database: "Database", show: "Callable[[Snapsh
 
 
 def _looks(
-    target: "Target", database: "Database", is_over: "Callable[[], bool]", keys: int | None = None
-) -> "Iterator[tuple[Snapshot | None, str]]":
+    target: "Target", database: "Database", scene: Scene, is_over: "Callable[[], bool]", keys: int | None = None
+) -> "Iterator[tuple[Any, str]]":
     """Look whenever something changed and once a second; without a store, yield what is wrong with it."""
     while True:
         try:
@@ -78,7 +103,7 @@ def _looks(
                     watch.wake_on(keys, lambda: None)
                 while True:
                     began = time.monotonic()
-                    yield look(database), ""
+                    yield scene.look(database), ""
                     if is_over():
                         return
                     now = time.monotonic()
@@ -95,17 +120,17 @@ def _compared(found: "Snapshot") -> object:
     return found.counts, paused, [(worker.id, worker.stop) for worker in found.workers], found.load, found.unservable
 
 
-def _screen(target: "Target", database: "Database") -> None:
+def _screen(target: "Target", database: "Database", scene: Scene) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(highlight=False)
-    began: Snapshot | None = None
+    began: Any = None
     with _Keys() as keys, Live(console=console, screen=True, auto_refresh=False) as live:
-        for found, trouble in _looks(target, database, lambda: keys.is_quit, keys.fd):
+        for found, trouble in _looks(target, database, scene, lambda: keys.is_quit, keys.fd):
             if found is not None:
                 began = began or found
-                live.update(_page(found, began, console), refresh=True)
+                live.update(scene.page(found, began, console), refresh=True)
             else:
                 live.update(f"{safe(trouble)}; trying again", refresh=True)
 

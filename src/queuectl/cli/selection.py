@@ -85,3 +85,9 @@ def _state_names(text: str | None) -> list[str]:
 def is_everything(selection: Selection) -> bool:
     """Whether nothing was said about which jobs are meant."""
     return not selection.names and selection.wanted == EVERYTHING
+
+
+def group_alone(selection: Selection) -> str | None:
+    """Return the group that is meant as a whole: named, and nothing else said about which jobs."""
+    group = selection.wanted.group
+    return group if group is not None and selection == Selection(wanted=jobs.Filter(group=group)) else None

@@ -1,4 +1,7 @@
-"""Count jobs by state and queue, and list the living workers; with --watch, again whenever something changes."""
+"""Count jobs by state and queue, and list the living workers; with --watch, again whenever something changes.
+
+With --group: how far a group is, how quickly it goes on, and what failed in it.
+"""
 
 import sys
 
@@ -7,6 +10,7 @@ from queuectl.cli.store import connect, is_living, target_of
 from queuectl.cli.text import print_json, table
 from queuectl.cli.worker import WORKER_RIGHT, load_of, worker_shape
 from queuectl.cli.worker import workers_table as table_of
+from queuectl.model.checks import check_name
 from queuectl.model.shapes import counts_shape
 from queuectl.model.states import State
 from queuectl.model.units import counted
@@ -33,6 +37,7 @@ EXAMPLES = """\
   queuectl status
   queuectl status --watch
   queuectl status --json
+  queuectl status --group nightly
   queuectl
 """
 NO_WORKER = "no worker is running"
@@ -67,6 +72,7 @@ class Snapshot(Value):
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
     parser.add_argument("-w", "--watch", action="store_true", help="show it again whenever it changes, until Ctrl-C")
+    parser.add_argument("--group", metavar="NAME", help="show a group alone")
     parser.set_defaults(run=run)
 
 
@@ -74,6 +80,10 @@ def run(args: "Args") -> int:
     """Print where everything stands, once or from now on."""
     target = target_of(args)
     database = connect(target)
+    if args.group is not None:
+        from queuectl.cli.group_status import show_group
+
+        return show_group(args, target, database, check_name("group", args.group))
     if args.watch:
         from queuectl.cli.screen import watch_status
 

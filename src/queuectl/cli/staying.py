@@ -5,7 +5,6 @@ from queuectl.cli.text import note, safe
 from queuectl.errors import JobFailed
 from queuectl.model.states import State
 from queuectl.model.verdict import OutcomeKind
-from queuectl.runtime.wait import wait_for_all
 from queuectl.store import attempts, jobs
 
 TYPE_CHECKING = False
@@ -25,12 +24,12 @@ SIGNAL_CODE = 128
 
 def stay(target: "Target", database: "Database", entries: "Sequence[Entry]") -> int:
     """Wait until jobs that were handed in have ended; return the exit code of the one, or what they came to."""
-    from queuectl.cli.wait import tell_trouble
+    from queuectl.cli.wait import wait_in_view
 
     seqs = _numbers(entries)
     if len(seqs) != 1:
         return stay_with_all(target, database, entries)
-    wait_for_all(target, database, seqs, on_trouble=tell_trouble)
+    wait_in_view(target, database, seqs)
     job, last = database.read(lambda tx: outcome_of(tx, seqs[0]))
     if job.state is not State.COMPLETED:
         tell_failure(job)
@@ -39,10 +38,10 @@ def stay(target: "Target", database: "Database", entries: "Sequence[Entry]") -> 
 
 def stay_with_all(target: "Target", database: "Database", entries: "Sequence[Entry]") -> int:
     """Wait until jobs that were handed in have ended, one or many; return 0 if all completed, or raise."""
-    from queuectl.cli.wait import judge, tell_trouble
+    from queuectl.cli.wait import judge, wait_in_view
 
     seqs = _numbers(entries)
-    return judge(wait_for_all(target, database, seqs, on_trouble=tell_trouble)) if seqs else 0
+    return judge(wait_in_view(target, database, seqs)) if seqs else 0
 
 
 def _numbers(entries: "Sequence[Entry]") -> list[int]:

@@ -1,11 +1,15 @@
-"""Wait until jobs have ended. Exit code 0: all completed; 1: one is dead or was cancelled; 3: one was deleted;
-4: the time was up."""
+"""Wait until jobs have ended. Exit code 0: all completed; 1: one is dead or was cancelled; 3: one was deleted, or
+there is no such group; 4: the time was up. On a terminal a line shows how far it is.
+
+A filter means the jobs it finds now; with --group alone, those added to the group meanwhile are waited for, too.
+"""
 
 import os
 
 from queuectl.actions.explain import why_waiting
 from queuectl.actions.selection import numbers
-from queuectl.cli.selection import add_filter, add_names, add_state, is_everything, read_selection
+from queuectl.cli.progress import bar_on_terminal
+from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
@@ -19,11 +23,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from queuectl.actions.connect import Target
     from queuectl.actions.explain import Wait
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.job import Job
     from queuectl.runtime.wait import Waited
-    from queuectl.store.database import Tx
+    from queuectl.store.database import Database, Tx
 
 DIGEST_LINES = 20
 NAMED = 5
@@ -34,6 +39,7 @@ EXAMPLES = """\
   queuectl wait --any 12 13
   queuectl wait 3-9
   queuectl wait --tag nightly
+  queuectl wait --group nightly --timeout 2h
   id=$(queuectl enqueue ./build.sh) && queuectl wait "$id"
 """
 
@@ -53,15 +59,39 @@ def run(args: "Args") -> int:
     timeout_s = None if args.timeout is None else duration_ms(args.timeout) / 1000
     target = target_of(args)
     database = connect(target)
-    seqs, waits = database.read(lambda tx: (seqs := _chosen(tx, args), _waits(tx, seqs)))
-    for name, what in waits:
-        note(f"{name} waits for {what.reason}; to change it: {what.remedy}")
-    wait = wait_for_any if args.any else wait_for_all
-    waited = wait(target, database, seqs, timeout_s=timeout_s, on_trouble=tell_trouble)
+    if (name := group_alone(read_selection(args))) is not None:
+        from queuectl.cli.group_wait import stay_with_group
+
+        return stay_with_group(args, target, database, name, timeout_s)
+    seqs, waits = database.read(lambda tx: (seqs := _chosen(tx, args), waits_of(tx, seqs)))
+    for job_name, what in waits:
+        note(f"{job_name} waits for {what.reason}; to change it: {what.remedy}")
+    if args.any:
+        waited = wait_for_any(target, database, seqs, timeout_s=timeout_s, on_trouble=tell_trouble)
+    else:
+        waited = wait_in_view(target, database, seqs, timeout_s=timeout_s)
     if args.json:
         for job in waited.jobs:
             print_json(job_shape(job))
     return judge(waited)
+
+
+def wait_in_view(
+    target: "Target", database: "Database", seqs: "Sequence[int]", *, timeout_s: float | None = None
+) -> "Waited":
+    """Wait until jobs have ended; of several a terminal is shown how far they are."""
+    bar = bar_on_terminal(counted(len(seqs), "job")) if len(seqs) > 1 else None
+    if bar is None:
+        return wait_for_all(target, database, seqs, timeout_s=timeout_s, on_trouble=tell_trouble)
+    with bar:
+        return wait_for_all(
+            target,
+            database,
+            seqs,
+            timeout_s=timeout_s,
+            on_trouble=lambda message: bar.note(trouble_text(message)),
+            progress=bar,
+        )
 
 
 def _chosen(tx: "Tx", args: "Args") -> list[int]:
@@ -72,13 +102,19 @@ def _chosen(tx: "Tx", args: "Args") -> list[int]:
     seqs = numbers(tx, selection)
     if not seqs:
         raise NotFound("no job matches", hint="list them with: queuectl list")
-    own = jobs.find(tx, os.environ.get("QUEUECTL_JOB_ID", ""))
-    if own is not None and own.seq in seqs and own.state is State.PROCESSING:
+    own = own_job(tx)
+    if own is not None and own.seq in seqs:
         raise BadInput(f"job {own.id} cannot wait for itself", hint="name other jobs")
     return seqs
 
 
-def _waits(tx: "Tx", seqs: "Sequence[int]") -> "list[tuple[str, Wait]]":
+def own_job(tx: "Tx") -> "Job | None":
+    """Return the running job whose command this is, if it is one."""
+    own = jobs.find(tx, os.environ.get("QUEUECTL_JOB_ID", ""))
+    return own if own is not None and own.state is State.PROCESSING else None
+
+
+def waits_of(tx: "Tx", seqs: "Sequence[int]") -> "list[tuple[str, Wait]]":
     """Return what a person would have to do before these jobs can end, each thing once; no more than that."""
     found: dict[str, tuple[str, Wait]] = {}
     for job in jobs.by_seqs(tx, seqs[:SAMPLE]):
@@ -90,7 +126,12 @@ def _waits(tx: "Tx", seqs: "Sequence[int]") -> "list[tuple[str, Wait]]":
 
 def tell_trouble(message: str) -> None:
     """Say that the store does not answer."""
-    note(f"{safe(message)}; trying again until it answers")
+    note(trouble_text(message))
+
+
+def trouble_text(message: str) -> str:
+    """Return what is said when the store does not answer."""
+    return f"{safe(message)}; trying again until it answers"
 
 
 def judge(waited: "Waited") -> int:

@@ -100,6 +100,22 @@ def reopen(tx: "Tx", name: str) -> None:
     )
 
 
+def keep_closed(tx: "Tx", group: Group) -> None:
+    """Undo what `reopen` did while jobs of a group are retried page by page: stopped as it was, and not to be told of.
+
+    Who does this opens it again when all are through.
+    """
+    tx.changed(
+        "UPDATE job_groups SET stopped_at = :stopped_at, done_at = :done_at WHERE name = :name",
+        {"name": group.name, "stopped_at": group.stopped_at, "done_at": group.done_at or tx.now},
+    )
+
+
+def lift_stop(tx: "Tx", name: str) -> None:
+    """Note that more jobs may be added to a group that was stopped."""
+    tx.changed("UPDATE job_groups SET stopped_at = NULL WHERE name = :name", {"name": name})
+
+
 def failures(tx: "Tx", name: str, most: int) -> int:
     """Return how many jobs of a group are dead, up to `most`."""
     rows = tx.rows(

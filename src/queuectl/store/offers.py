@@ -62,6 +62,15 @@ def tags(tx: "Tx", prefix: str, limit: int) -> list[str]:
     return list(found)[:limit]
 
 
+def groups(tx: "Tx", prefix: str, limit: int) -> list[str]:
+    """Return groups that begin with the prefix, by name."""
+    rows = tx.rows(
+        "SELECT name FROM job_groups WHERE name >= :prefix ORDER BY name LIMIT :most",
+        {"prefix": prefix, "most": LOOKED_AT},
+    )
+    return [name for name in (str(row[0]) for row in rows) if name.startswith(prefix)][:limit]
+
+
 def _first_ones(tx: "Tx", states: "Sequence[State]") -> "list[Row]":
     if not states:
         return tx.rows(f"SELECT {_COLUMNS} FROM jobs ORDER BY seq DESC LIMIT :most", {"most": LOOKED_AT})
