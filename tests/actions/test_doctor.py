@@ -24,6 +24,7 @@ from queuectl.actions.connect import Target, locate
 from queuectl.actions.doctor import CHECKS, examine, has_error
 from queuectl.actions.liveness import store_mark
 from queuectl.actions.submit import submit
+from queuectl.model.after import Kind, OnDead, Parent
 from queuectl.model.finding import Finding, Level
 from queuectl.model.job import JobSpec
 from queuectl.model.states import State
@@ -770,6 +771,22 @@ def test_limits_that_jobs_name_and_nobody_made_are_told(db: Database, target: Ta
     assert finding.what == "jobs name limit apl, which nobody made: any number of them runs at once"
     assert finding.mend is not None
     assert finding.mend.startswith("queuectl limit set apl 1")
+
+
+def test_jobs_that_wait_for_what_cannot_come_any_more_are_told(db: Database, target: Target) -> None:
+    ok_parent = (Parent(kind=Kind.OK, id="p"),)
+    keeping = JobSpec(given_id="c", command="true", after=ok_parent, on_dead=OnDead.KEEP)
+    submit(db, [JobSpec(given_id="p", command="true"), keeping], who="me", environ={})
+    assert is_ok(target, "dependencies")
+    control.cancel(db, ["p"], who="me")
+    add_job(db, State.BLOCKED, given_id="lone")
+
+    told = [(finding.level, finding.what) for finding in found(target, "dependencies")]
+
+    assert told == [
+        (Level.ERROR, "job lone is blocked, and waits for nothing"),
+        (Level.WARNING, "job c waits for one that is over and ended otherwise than it asked"),
+    ]
 
 
 # -- settings and environment

@@ -61,6 +61,7 @@ CHECKS = tuple(
         ("narrow-queues", TABLES, waiting.narrow),
         ("missing-limits", TABLES, waiting.missing_limits),
         ("closed-limits", TABLES, waiting.closed_limits),
+        ("dependencies", TABLES, waiting.dependencies),
         ("schedules", TABLES, schedules.schedules),
         ("leftovers", ALWAYS, home.leftovers),
         ("settings", ALWAYS, settings.settings),

@@ -228,6 +228,36 @@ def waiting_ids(tx: "Tx", parent: int, most: int = 100) -> list[str]:
     return [str(given_id or seq) for seq, given_id in rows]
 
 
+def stranded(tx: "Tx", most: int) -> list[str]:
+    """Return what people call jobs that are blocked and wait for nothing: there should be none."""
+    rows = tx.rows(
+        """
+        SELECT seq, given_id
+          FROM jobs
+         WHERE state = 'blocked' AND waits_for = 0 AND held_at IS NULL AND parked_for IS NULL
+         LIMIT :most
+        """,
+        {"most": most},
+    )
+    return [str(given_id or seq) for seq, given_id in rows]
+
+
+def kept(tx: "Tx", most: int) -> list[str]:
+    """Return what people call jobs that wait for one which is over, or gone."""
+    rows = tx.rows(
+        """
+        SELECT DISTINCT c.seq, c.given_id
+          FROM edges e
+          JOIN jobs c ON c.seq = e.child_seq AND c.state = 'blocked'
+          LEFT JOIN jobs p ON p.seq = e.parent_seq
+         WHERE e.state <> 'satisfied' AND (p.seq IS NULL OR p.state IN ('completed', 'dead', 'cancelled'))
+         LIMIT :most
+        """,
+        {"most": most},
+    )
+    return [str(given_id or seq) for seq, given_id in rows]
+
+
 def drop(tx: "Tx", children: "Sequence[int]") -> None:
     """Forget what some jobs waited for."""
     for names, params in _chunks(children):

@@ -1,11 +1,11 @@
-"""Checks of what keeps ready jobs waiting although workers run: needs nobody meets, narrow queues, limits not made."""
+"""Checks of what keeps jobs waiting although workers run: needs, narrow queues, limits not made, jobs that are over."""
 
 from queuectl.actions import unservable as lanes
-from queuectl.model.finding import ok, warning
+from queuectl.model.finding import error, ok, warning
 from queuectl.model.limits import LIMIT
 from queuectl.model.states import State
 from queuectl.model.units import DAY_MS, counted, rough_duration_text
-from queuectl.store import limits, lines, overview
+from queuectl.store import edges, limits, lines, overview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NARROW_JOBS = 1000
 SLOW_MS = DAY_MS
+SAMPLES = 5
 
 
 def unservable(case: "Case") -> "Iterator[Finding]":
@@ -67,6 +68,19 @@ def missing_limits(case: "Case") -> "Iterator[Finding]":
         )
     if not missing:
         yield ok("every limit that jobs name is there")
+
+
+def dependencies(case: "Case") -> "Iterator[Finding]":
+    """Whether jobs wait for others that have ended otherwise than they asked, or for nothing at all."""
+    stranded, kept = case.store.read(lambda tx: (edges.stranded(tx, SAMPLES), edges.kept(tx, SAMPLES)))
+    for name in stranded:
+        yield error(f"job {name} is blocked, and waits for nothing", f"queuectl edit {name} --after none")
+    for name in kept:
+        yield warning(
+            f"job {name} waits for one that is over and ended otherwise than it asked", f"queuectl why {name}"
+        )
+    if not stranded and not kept:
+        yield ok("no job waits for one that ended otherwise than it asked")
 
 
 def closed_limits(case: "Case") -> "Iterator[Finding]":
