@@ -101,8 +101,11 @@ def _write(
 ) -> list[Entry]:
     """Write jobs whose keys are theirs under reserved numbers; `aliases` are other names for them, by their place."""
     _refuse_taken(tx, specs)
+    limited = [spec for spec in specs if spec.names_limits]
     if any(spec.group is not None for spec in specs):
-        _join_groups(tx, specs)  # groups are held before jobs are
+        if limited:
+            tx.lock(_limits_to_lock(limited))  # as whoever settles does: limits, then groups, then jobs
+        _join_groups(tx, specs)
     graph = None
     if any(spec.after for spec in specs):
         from queuectl.actions.dependencies import Graph  # most jobs wait for none
@@ -111,7 +114,7 @@ def _write(
         specs = graph.specs
     terms = _terms(tx, specs, max_retries)
     adding.insert(tx, specs, seqs, terms, _parked(tx, specs))
-    if limited := [spec for spec in specs if spec.names_limits]:
+    if limited:
         _let_go(tx, limited)
     if any(spec.input is not None for spec in specs):
         from queuectl.store import inputs  # few jobs bring one
@@ -256,14 +259,18 @@ def _parked(tx: "Tx", specs: "Sequence[JobSpec]") -> dict[int, str]:
 
 def _let_go(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
     """Put those in the line for which there is room. Locked at the end alone: a large batch takes seconds to write."""
-    keys = {key for spec in specs for key in spec.limit_keys}
-    if len(keys) > MOST_LOCKED:
-        keys = {key for key in keys if key.startswith(LIMIT)}
+    keys = _limits_to_lock(specs)
     from queuectl.store import parking  # most jobs name no limit, and start-up time counts
 
     tx.lock(keys)
     refuse_unknown_limits(tx, keys)  # again: whoever deletes one locks it, too
     parking.release(tx, keys)
+
+
+def _limits_to_lock(specs: "Sequence[JobSpec]") -> set[str]:
+    """Return what is locked for jobs that name limits: of too many only those that somebody may delete."""
+    keys = {key for spec in specs for key in spec.limit_keys}
+    return keys if len(keys) <= MOST_LOCKED else {key for key in keys if key.startswith(LIMIT)}
 
 
 def refuse_unknown_limits(tx: "Tx", keys: "Collection[str]", what: str = "added") -> None:

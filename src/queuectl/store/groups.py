@@ -89,12 +89,15 @@ def note_stopped(tx: "Tx", name: str) -> None:
 
 
 def reopen(tx: "Tx", name: str) -> None:
-    """Note that jobs of a group run again. The caller holds it."""
+    """Note that jobs of a group run again, and keep others from looking at it until this transaction ends.
+
+    Also where nothing changes: whoever is just looking whether all have ended must be waited for, or wait.
+    """
     tx.changed(
         """
         UPDATE job_groups
            SET stopped_at = NULL, done_at = NULL
-         WHERE name = :name AND (stopped_at IS NOT NULL OR done_at IS NOT NULL)
+         WHERE name = :name AND (max_failures IS NOT NULL OR on_done IS NOT NULL)
         """,
         {"name": name},
     )
