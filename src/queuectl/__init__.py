@@ -8,6 +8,7 @@ __all__ = [
     "FireInfo",
     "GateInfo",
     "GraphInfo",
+    "Group",
     "Job",
     "JobFailed",
     "LimitInfo",
@@ -29,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.api.gates import LimitInfo, QueueInfo
     from queuectl.api.graph import Dependency, GraphInfo
+    from queuectl.api.group import Group
     from queuectl.api.job import Job, Run
     from queuectl.api.queue import Queue
     from queuectl.api.schedules import FireInfo, ScheduleInfo
@@ -48,6 +50,7 @@ def __getattr__(name: str) -> object:
         "FireInfo": "api.schedules",
         "GateInfo": "api.why",
         "GraphInfo": "api.graph",
+        "Group": "api.group",
         "Job": "api.job",
         "LimitInfo": "api.gates",
         "Queue": "api.queue",

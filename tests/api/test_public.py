@@ -7,12 +7,12 @@ import sys
 import pytest
 
 import queuectl
-from queuectl.api import job, queue, schedules
+from queuectl.api import group, job, queue, schedules
 
 PUBLIC = [
-    "BadInput", "Dependency", "FireInfo", "GateInfo", "GraphInfo", "Job", "JobFailed", "LimitInfo", "NotFound", "Queue",
-    "QueueInfo", "QueuectlError", "Refused", "Run", "ScheduleInfo", "State", "StoreError", "WaitTimedOut", "Why",
-    "__version__",
+    "BadInput", "Dependency", "FireInfo", "GateInfo", "GraphInfo", "Group", "Job", "JobFailed", "LimitInfo", "NotFound",
+    "Queue", "QueueInfo", "QueuectlError", "Refused", "Run", "ScheduleInfo", "State", "StoreError", "WaitTimedOut",
+    "Why", "__version__",
 ]  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def test_what_is_not_on_the_list_is_not_there() -> None:
         _ = queuectl.Manager
 
 
-@pytest.mark.parametrize("cls", [queue.Queue, job.Job, schedules.Schedules])
+@pytest.mark.parametrize("cls", [queue.Queue, job.Job, schedules.Schedules, group.Group])
 def test_every_public_method_says_what_it_does_and_is_typed(cls: type) -> None:
     for name, member in inspect.getmembers(cls):
         if name.startswith("_"):

@@ -12,6 +12,7 @@ from queuectl.actions.selection import Selection
 from queuectl.actions.submit import enter
 from queuectl.api.fields import filter_of, plain_fields, spec_of, spec_of_any
 from queuectl.api.gates import LimitInfo, QueueInfo, limit_info, queue_info
+from queuectl.api.group import Group
 from queuectl.api.job import Job, by_number
 from queuectl.api.mapping import mapped_specs
 from queuectl.api.session import Session, ended_of
@@ -188,6 +189,10 @@ class Queue:
         name = check_name("queue", queue)
         gatekeeping.set_queue(self._database, name, plain_fields(settings), who=self._who)
         return self.queue(name)
+
+    def group(self, name: str) -> Group:
+        """Return a group by its name; raises `NotFound`."""
+        return Group(self._session, check_name("group", name))
 
     def queue(self, name: str) -> QueueInfo:
         """Return a queue by its name; raises `NotFound`."""
