@@ -56,10 +56,13 @@ def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
     dependents = jobs.lock(tx, sorted(graph))
     _refuse_running(dependents)
     within = {*graph, *(root.seq for root in roots)}
-    for each in (*roots, *dependents):
+    keys: set[str] = set()
+    for each in {one.seq: one for one in (*roots, *dependents)}.values():
         _refuse_broken(each, [link for link in edges.open_parents(tx, each.seq) if link.seq not in within])
-        if each.state in FINAL and not _may_take_key(tx, each):
-            raise _key_is_taken(tx, each)
+        if each.state in FINAL and each.unique_key is not None:
+            if each.unique_key in keys or not _may_take_key(tx, each):
+                raise _key_is_taken(tx, each)
+            keys.add(each.unique_key)
     for each in dependents:
         edges.reset(tx, each.seq, edges.parent_seqs(tx, [each.seq]) & within)
         if each.state in FINAL:

@@ -291,7 +291,7 @@ def _at_most(name: str, value: object, _now_ms: int) -> tuple[str, object]:
 def _after(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     from queuectl.model.after import check_after
 
-    return name, check_after(name, value)
+    return name, check_after(name, value) if value != [] else ()  # as a program writes it that makes graphs
 
 
 def _on_dead(name: str, value: object, _now_ms: int) -> tuple[str, object]:

@@ -84,17 +84,36 @@ def let_go(tx: "Tx", ended: "Iterable[Job]") -> None:
     for job in ended:
         if job.unique_key is None:
             continue
-        params: dict[str, SqlValue] = {"key": job.unique_key, "seq": job.seq}
         if job.state is State.COMPLETED and job.unique_for_ms is not None:
-            tx.changed("UPDATE unique_keys SET held = 0 WHERE key = :key AND job_seq = :seq", params)
+            tx.changed(
+                "UPDATE unique_keys SET held = 0 WHERE key = :key AND job_seq = :seq",
+                {"key": job.unique_key, "seq": job.seq},
+            )
         else:
-            tx.changed("DELETE FROM unique_keys WHERE key = :key AND job_seq = :seq", params)
+            forget(tx, [(job.unique_key, job.seq)])
 
 
 def forget(tx: "Tx", keys: "Iterable[tuple[str, int]]") -> None:
-    """Free the keys of jobs that are gone."""
+    """Free the keys of jobs; one whose place such a job had taken, and that is just being stopped, has its own back."""
     for key, seq in keys:
-        tx.changed("DELETE FROM unique_keys WHERE key = :key AND job_seq = :seq", {"key": key, "seq": seq})
+        params: dict[str, SqlValue] = {"key": key, "seq": seq}
+        # Held before it has the key: else it could end without letting go of it.
+        stopping = tx.row(
+            f"""
+            SELECT seq
+              FROM jobs
+             WHERE state = 'processing' AND unique_key = :key AND seq <> :seq
+             LIMIT 1 {tx.dialect.for_update}
+            """,
+            params,
+        )
+        if stopping is None:
+            tx.changed("DELETE FROM unique_keys WHERE key = :key AND job_seq = :seq", params)
+        else:
+            tx.changed(
+                "UPDATE unique_keys SET job_seq = :other WHERE key = :key AND job_seq = :seq",
+                {**params, "other": stopping[0]},
+            )
 
 
 def forget_expired(tx: "Tx", most: int) -> int:
