@@ -173,18 +173,19 @@ def _of_keys(tx: Tx, found: dict[int, Job]) -> list[str]:
     held = {str(key): int(seq or 0) for key, seq in tx.rows("SELECT key, job_seq FROM unique_keys WHERE held = 1")}
     unfinished = [job for job in found.values() if job.unique_key is not None and job.state not in FINAL]
     return [
-        *(f"job {job.id} has not its key" for job in unfinished if not _has_key(job, held, found)),
+        *(
+            f"job {job.id} ({job.state}) has not its key {job.unique_key}"
+            for job in unfinished
+            if not _has_key(job, held)
+        ),
         *(f"key {key} is held by {seq}" for key, seq in held.items() if seq not in {job.seq for job in unfinished}),
     ]
 
 
-def _has_key(job: Job, held: dict[str, int], found: dict[int, Job]) -> bool:
-    """Whether a job has its key, or is being stopped for one that has it and waits."""
-    has_it = found.get(held.get(str(job.unique_key), 0))
-    if has_it is None or has_it.seq == job.seq:
-        return has_it is not None
+def _has_key(job: Job, held: dict[str, int]) -> bool:
+    """Whether a job has its key, or is being stopped for one that took it."""
     is_stopping = job.state is State.PROCESSING and bool(job.cancel_requested)
-    return is_stopping and has_it.state is State.BLOCKED
+    return is_stopping or held.get(str(job.unique_key)) == job.seq
 
 
 def _of_groups(tx: Tx, found: Sequence[Job]) -> list[str]:
