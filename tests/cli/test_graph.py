@@ -290,6 +290,13 @@ def test_why_and_show_say_of_a_starved_job_who_took_it_along_and_what_brings_it_
     assert cli.job("d")["state"] == "blocked"
 
 
+def test_a_job_for_the_case_of_failure_that_was_not_needed_is_not_told_to_run_the_other_again(local: Cli) -> None:
+    batch(local, {"id": "p"}, {"id": "c", "after": "fail:p"})
+    local.drain()
+
+    assert local.job("c")["remedy"] == "queuectl edit c --after none && queuectl retry c"
+
+
 def test_what_show_says_brings_a_job_back_does(local: Cli) -> None:
     batch(local, {"id": "p", "command": "false"}, {"id": "c", "after": "p"})
     local.drain()

@@ -2,7 +2,7 @@
 
 from queuectl.actions.scene import NAMED, Gate
 from queuectl.model.after import EdgeState, OnDead, parent_text
-from queuectl.model.states import FINAL
+from queuectl.model.states import FINAL, State
 from queuectl.model.units import counted
 from queuectl.store import edges, jobs
 
@@ -82,9 +82,12 @@ def without(job: "Job") -> str:
 
 
 def _mending(over: "Sequence[Link]", job: "Job") -> str:
-    """Return what to type where others ended otherwise than a job asked: run them again, or run it without them."""
+    """Return what to type where others ended otherwise than a job asked: run them again, or run it without them.
+
+    One that is gone cannot run again, and one that completed has nothing to be mended.
+    """
     retry = f" && queuectl retry {job.id}" if job.state in FINAL else ""
-    there = [link.id for link in over if link.job_state is not None]
+    there = [link.id for link in over if link.job_state in (State.DEAD, State.CANCELLED)]
     if len(there) < len(over) or len(there) > NAMED:
         return f"{without(job)}{retry}"
     return f"queuectl retry {' '.join(there)} (or, without {_them(there)}: {without(job)}{retry})"
