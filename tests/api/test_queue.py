@@ -400,3 +400,20 @@ def test_a_job_that_is_over_has_no_gates(queue: Queue) -> None:
 
     assert found.summary.startswith("ended at ")
     assert (found.gates, found.place, found.waits_for) == ((), None, None)
+
+
+def test_a_job_whose_key_another_has_is_that_one(queue: Queue) -> None:
+    first = queue.enqueue("true", unique="k", unique_for=timedelta(hours=1), id="first")
+
+    again = queue.enqueue("true", unique="k")
+    skipped = queue.enqueue("true", unique="k", on_conflict="skip")
+    many = queue.enqueue_many([{"command": "true", "unique": "k"}, "true"])
+
+    assert again == skipped == first == many[0]
+    assert [job.is_new for job in (first, again, skipped, *many, queue.job("first"))] == [
+        True, False, False, False, True, False,
+    ]  # fmt: skip
+    with pytest.raises(Refused, match="job first has the key 'k'"):
+        queue.enqueue("true", unique="k", on_conflict="error")
+    assert queue.enqueue("true", unique="k", on_conflict="replace").is_new
+    assert first.state is State.CANCELLED

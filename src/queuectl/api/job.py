@@ -52,9 +52,10 @@ class Job:
     was last looked at, and `refresh` looks again.
     """
 
-    def __init__(self, session: "Session", row: "Row") -> None:
+    def __init__(self, session: "Session", row: "Row", *, is_new: bool = False) -> None:
         self._session = session
         self._row = row
+        self._is_new = is_new
 
     def __repr__(self) -> str:
         return f"<Job {self.id} {self._row.state}: {self._row.line}>"
@@ -71,6 +72,11 @@ class Job:
     def id(self) -> str:
         """What people call it: the id it was given, else its number."""
         return self._row.id
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the call that returned it added it; False for one that was there, such as the holder of its key."""
+        return self._is_new
 
     @property
     def number(self) -> int:

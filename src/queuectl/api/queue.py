@@ -9,7 +9,7 @@ from queuectl.actions.connect import settings_of
 from queuectl.actions.landing import Rules
 from queuectl.actions.mapping import enter_mapped
 from queuectl.actions.selection import Selection
-from queuectl.actions.submit import enter
+from queuectl.actions.submit import Fate, enter
 from queuectl.api.fields import filter_of, plain_fields, spec_of, spec_of_any
 from queuectl.api.gates import LimitInfo, QueueInfo, limit_info, queue_info
 from queuectl.api.group import Group
@@ -17,7 +17,7 @@ from queuectl.api.job import Job, by_number
 from queuectl.api.mapping import mapped_specs
 from queuectl.api.session import Session, ended_of
 from queuectl.clock import wall_ms
-from queuectl.errors import BadInput
+from queuectl.errors import BadInput, NotFound
 from queuectl.model.checks import check_name, check_own_name
 from queuectl.model.states import State
 from queuectl.model.template import MARK
@@ -78,7 +78,10 @@ class Queue:
         self._database.close()
 
     def enqueue(self, command: "Command", **options: "Unpack[JobOptions]") -> Job:
-        """Add a job: a shell line, or a list of words that are run without a shell. It is kept once this returns."""
+        """Add a job: a shell line, or a list of words that are run without a shell. It is kept once this returns.
+
+        Where another job has its `unique` key, that one is returned, and its `is_new` is False.
+        """
         return self._submit([spec_of(command, by_number(options, self._session), wall_ms())])[0]
 
     def enqueue_many(self, commands: "Iterable[Command | Mapping[str, object]]") -> list[Job]:
@@ -295,7 +298,12 @@ class Queue:
         return self._jobs_of(enter(self._database, specs, who=self._who, environ=self._session.environ))
 
     def _jobs_of(self, entries: "Sequence[Entry]") -> list[Job]:
-        return self._handles(self._database.read(lambda tx: jobs.by_seqs(tx, [entry.seq for entry in entries])))
+        rows = self._database.read(lambda tx: jobs.by_seqs(tx, [entry.seq for entry in entries]))
+        found = {row.seq: row for row in rows}
+        for entry in entries:
+            if entry.seq not in found:
+                raise NotFound(f"job {entry.id} was removed just now", hint="add it again")
+        return [Job(self._session, found[entry.seq], is_new=entry.fate is Fate.ADDED) for entry in entries]
 
     def _numbers(self, waited: "Sequence[Job | str | int]") -> list[int]:
         return [one.number if isinstance(one, Job) else self.job(one).number for one in waited]
