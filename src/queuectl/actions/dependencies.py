@@ -43,7 +43,7 @@ class Graph:
         numbers = jobs.numbers_of(tx, sorted(wanted))
         self._held = {job.seq: job for job in jobs.lock(tx, sorted(set(numbers.values())))}
         self._outside = {name: number for name, number in numbers.items() if number in self._held}
-        self.specs = [spec.replace(after=self._known(spec.after)) if spec.after else spec for spec in specs]
+        self.specs = [self._checked(spec) if spec.after else spec for spec in specs]
 
     def _refuse_cycles(self, specs: "Sequence[JobSpec]") -> None:
         """Refuse jobs of one batch that wait for each other in a circle, and show it."""
@@ -57,6 +57,10 @@ class Graph:
             raise _circle(
                 [specs[place].given_id or f"the job in place {place + 1}" for place in circle], "; nothing was added"
             )
+
+    def _checked(self, spec: "JobSpec") -> "JobSpec":
+        known = self._known(spec.after)
+        return spec if known == spec.after else spec.replace(after=known)
 
     def _known(self, after: "tuple[Parent, ...]") -> "tuple[Parent, ...]":
         """Return the parents that are there, each once, or raise; one that is gone has ended, however."""

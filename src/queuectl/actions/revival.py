@@ -9,7 +9,7 @@ from queuectl.store import edges, groups, jobs, moves, unique_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
@@ -26,7 +26,7 @@ def revive(tx: "Tx", job: "Job") -> "Job":
     waits_for = _refuse_hopeless(tx, job) if job.waits_for else 0
     if not _takes_key(tx, job):
         raise _key_is_taken(tx, job)
-    after = _rise(tx, job, State.BLOCKED if waits_for else State.PENDING, None)
+    after = _rise(tx, job, State.BLOCKED if waits_for else State.PENDING)
     bring_back(tx, after)
     return after
 
@@ -42,8 +42,10 @@ def bring_back(tx: "Tx", parent: "Job") -> None:
         children = jobs.lock(tx, edges.disappointed(tx, current.seq)) if current.has_dependents else []
         waiting = set(edges.mend(tx, current.seq, [child.seq for child in children]))
         starved = [child for child in children if child.seq in waiting and child.starved_at is not None]
-        able = [child for child in starved if _can_wait(tx, child) and _takes_key(tx, child)]
-        parents += [_rise(tx, child, State.BLOCKED, child.run_at) for child in able]
+        stopped = {child for child, _ in edges.hopeless(tx, [child.seq for child in starved])}
+        able = [child for child in starved if child.seq not in stopped and _takes_key(tx, child)]
+        _rise_to_wait(tx, able)
+        parents += [child for child in able if child.has_dependents]
 
 
 def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
@@ -55,36 +57,48 @@ def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
     graph = all_after(tx, [root.seq for root in roots])
     dependents = jobs.lock(tx, sorted(graph))
     _refuse_running(dependents)
-    within = {*graph, *(root.seq for root in roots)}
-    keys: set[str] = set()
-    for each in {one.seq: one for one in (*roots, *dependents)}.values():
-        _refuse_broken(each, [link for link in edges.open_parents(tx, each.seq) if link.seq not in within])
-        if each.state in FINAL and each.unique_key is not None:
-            if each.unique_key in keys or not _may_take_key(tx, each):
-                raise _key_is_taken(tx, each)
-            keys.add(each.unique_key)
-    for each in dependents:
-        edges.reset(tx, each.seq, edges.parent_seqs(tx, [each.seq]) & within)
-        if each.state in FINAL:
-            _takes_key(tx, each)
-            _rise(tx, each, State.BLOCKED, each.run_at)
-        else:
-            leave_line(tx, each)
+    everyone = {one.seq: one for one in (*roots, *dependents)}
+    for child, parent in edges.hopeless(tx, sorted(everyone)):
+        if parent not in everyone:
+            _refuse_broken(everyone[child], edges.open_parents(tx, child), everyone)
+    _refuse_taken_keys(tx, [one for one in everyone.values() if one.state in FINAL])
+    edges.reset(tx, sorted(everyone), sorted(graph))
+    over = [one for one in dependents if one.state in FINAL]
+    for one in over:
+        _takes_key(tx, one)
+    _rise_to_wait(tx, over)
+    for one in dependents:
+        if one.state not in FINAL:
+            leave_line(tx, one)
 
 
-def _rise(tx: "Tx", job: "Job", to: State, run_at: int | None) -> "Job":
-    is_later = run_at is not None and run_at > tx.now
-    after = moves.move(tx, Move.REVIVE, job.seq, to, run_at=run_at if is_later else None)
+def _rise(tx: "Tx", job: "Job", to: State) -> "Job":
+    after = moves.move(tx, Move.REVIVE, job.seq, to)
     assert after is not None, f"job {job.seq} is held, and was {job.state}"
-    if job.group_name is not None:
-        groups.reopen(tx, job.group_name)
+    _reopen_groups(tx, [job])
     tx.wake()
     return after
 
 
-def _can_wait(tx: "Tx", job: "Job") -> bool:
-    """Whether all that a job waits for may still end as it asked."""
-    return not any(_is_hopeless(link) for link in edges.open_parents(tx, job.seq))
+def _rise_to_wait(tx: "Tx", risen: "Sequence[Job]") -> None:
+    """Give jobs a fresh life that begins with waiting for others; a time that is still to come is kept."""
+    moves.revive_to_wait(tx, [job.seq for job in risen])
+    _reopen_groups(tx, risen)
+
+
+def _reopen_groups(tx: "Tx", risen: "Sequence[Job]") -> None:
+    for name in sorted({job.group_name for job in risen if job.group_name is not None}):
+        groups.reopen(tx, name)
+
+
+def _refuse_taken_keys(tx: "Tx", ended: "Sequence[Job]") -> None:
+    """Refuse jobs of which another has the key, or two the same."""
+    keys: set[str] = set()
+    for job in ended:
+        if job.unique_key is not None:
+            if job.unique_key in keys or unique_keys.holder(tx, job.unique_key) not in (None, job.seq):
+                raise _key_is_taken(tx, job)
+            keys.add(job.unique_key)
 
 
 def _is_hopeless(link: edges.Link) -> bool:
@@ -128,10 +142,10 @@ def _refuse_running(dependents: "Sequence[Job]") -> None:
         )
 
 
-def _refuse_broken(job: "Job", links: "Sequence[edges.Link]") -> None:
+def _refuse_broken(job: "Job", links: "Sequence[edges.Link]", but: "Collection[int]" = ()) -> None:
     """Refuse to revive a job that runs after one which ended otherwise than it asked: it could never run."""
     for link in links:
-        if not _is_hopeless(link):
+        if not _is_hopeless(link) or link.seq in but:
             continue
         without = f"to run it without that: queuectl edit {job.id} --after none, then queuectl retry {job.id}"
         if link.job_state is None:
@@ -140,10 +154,6 @@ def _refuse_broken(job: "Job", links: "Sequence[edges.Link]") -> None:
             f"job {job.id} was to run after job {link.id}, which is {link.job_state}",
             hint=f"retry that one, and this comes back with it: queuectl retry {link.id}; {without}",
         )
-
-
-def _may_take_key(tx: "Tx", job: "Job") -> bool:
-    return job.unique_key is None or unique_keys.holder(tx, job.unique_key) in (None, job.seq)
 
 
 def _takes_key(tx: "Tx", job: "Job") -> bool:

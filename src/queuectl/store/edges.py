@@ -11,7 +11,7 @@ from queuectl.store.jobs import CHUNK, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Row, SqlValue
@@ -130,14 +130,37 @@ def _change(tx: "Tx", parent: int, children: "Sequence[int]", was: EdgeState, to
     return sorted(changed)
 
 
-def reset(tx: "Tx", child: int, parents: "Collection[int]") -> int:
-    """Let a job wait for some of its parents again, however they ended before; return how many it waits for in all."""
-    for names, params in _chunks(sorted(parents)):
+def reset(tx: "Tx", parents: "Sequence[int]", children: "Sequence[int]") -> None:
+    """Let all that run after some jobs wait for them again, however they ended before. The caller holds them all."""
+    for names, params in _chunks(parents):
+        tx.changed(f"UPDATE edges SET state = 'waiting' WHERE parent_seq IN ({names}) AND state <> 'waiting'", params)
+    for names, params in _chunks(children):
         tx.changed(
-            f"UPDATE edges SET state = 'waiting' WHERE child_seq = :child AND parent_seq IN ({names})",
-            {**params, "child": child},
+            f"""
+            UPDATE jobs
+               SET waits_for = (SELECT count(*) FROM edges e WHERE e.child_seq = jobs.seq AND e.state <> 'satisfied')
+             WHERE seq IN ({names})
+            """,
+            params,
         )
-    return recount(tx, child)
+
+
+def hopeless(tx: "Tx", children: "Sequence[int]") -> "list[tuple[int, int]]":
+    """Return which of some jobs wait for one that ended otherwise than they asked, or is gone, each with that one."""
+    found: list[tuple[int, int]] = []
+    for names, params in _chunks(children):
+        rows = tx.rows(
+            f"""
+            SELECT e.child_seq, e.parent_seq
+              FROM edges e
+              LEFT JOIN jobs p ON p.seq = e.parent_seq
+             WHERE e.child_seq IN ({names})
+               AND (e.state = 'broken' OR (e.state = 'waiting' AND e.kind <> 'any' AND p.seq IS NULL))
+            """,
+            params,
+        )
+        found += [(int(child or 0), int(parent or 0)) for child, parent in rows]
+    return found
 
 
 def recount(tx: "Tx", child: int) -> int:
@@ -187,11 +210,6 @@ def between(tx: "Tx", children: "Sequence[int]") -> list[Edge]:
 def children_seqs(tx: "Tx", parents: "Sequence[int]") -> set[int]:
     """Return the numbers of the jobs that run after any of some."""
     return _ends(tx, "parent_seq", "child_seq", parents)
-
-
-def parent_seqs(tx: "Tx", children: "Sequence[int]") -> set[int]:
-    """Return the numbers of the jobs that any of some run after."""
-    return _ends(tx, "child_seq", "parent_seq", children)
 
 
 def waited_for(tx: "Tx", parents: "Sequence[int]") -> "list[tuple[int, int]]":

@@ -205,6 +205,23 @@ def _end_many(tx: "Tx", what: Move, seqs: "Sequence[int]", error: str) -> list[J
     return ended
 
 
+def revive_to_wait(tx: "Tx", seqs: "Sequence[int]") -> int:
+    """Give jobs that ended a fresh life that begins with waiting for others; a time still to come is kept."""
+    moved = 0
+    effects = _EFFECTS[Move.REVIVE].replace("run_at = :run_at", "run_at = CASE WHEN run_at > :now THEN run_at END")
+    for start in range(0, len(seqs), CHUNK):
+        names, params = listed("seq", seqs[start : start + CHUNK])
+        moved += tx.changed(
+            f"""
+            UPDATE jobs
+               SET state = 'blocked', {effects} updated_at = :now
+             WHERE state IN ('completed', 'dead', 'cancelled') AND seq IN ({names})
+            """,
+            {**params, "now": tx.now},
+        )
+    return moved
+
+
 def wait_again(tx: "Tx", seq: int) -> Job | None:
     """Take a job that has not run yet out of the line: what it waited for runs again."""
     return move(tx, Move.PARK, seq, State.BLOCKED)
