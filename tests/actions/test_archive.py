@@ -17,8 +17,21 @@ from queuectl.actions.connect import Target, connect, locate
 from queuectl.actions.gatekeeping import set_limit, set_queue
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import BadInput, NotAStore, NotFound, QueuectlError, Refused, StoreNewer
+from queuectl.model.group import Group
 from queuectl.model.states import State
-from queuectl.store import archive, audit, config, inputs, jobs, migrate, removing, workers
+from queuectl.store import (
+    archive,
+    audit,
+    config,
+    edges,
+    groups,
+    inputs,
+    jobs,
+    migrate,
+    removing,
+    unique_keys,
+    workers,
+)
 from queuectl.store.database import Database, Tx
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
 from queuectl.system.parts import Part
@@ -46,9 +59,25 @@ def filled(target: Target) -> Target:
     set_queue(database, "default", {"concurrency": 4, "rate": "10/m", "timeout": "5m", "priority": -1}, who=WHO)
     set_limit(database, "api", 0, who=WHO)
     database.write(lambda tx: inputs.insert(tx, [(1, b"\xff\x00\n"), (2, b"")]))
+    add_ties(database)
     database.write(lambda tx: audit.record(tx, "bob@there", "config set", None, 1))
     database.close()
     return target
+
+
+def add_ties(database: Database) -> None:
+    """Let a job run after another, have a key, and be of a group."""
+    group = Group(
+        name="g", jobs=3, max_failures="10%", on_done='{"command": "ü"}', stopped_at=5, done_at=None, created_at=4
+    )
+
+    def work(tx: Tx) -> None:
+        edges.insert_as_they_are(tx, [(2, 1, "any", "waiting"), (3, 1, "ok", "broken")])
+        unique_keys.take_as_it_was(tx, "ü key", 1, is_held=True, expires_at=None)
+        unique_keys.take_as_it_was(tx, "k", 2, is_held=False, expires_at=tx.now + 1)
+        groups.create_as_it_was(tx, group)
+
+    database.write(work)
 
 
 def add_runs(database: Database, count: int) -> None:
@@ -99,9 +128,10 @@ def contents(target: Target) -> dict[str, list["Row"]]:
 def test_what_is_filled_in_has_something_of_every_kind_that_must_survive(filled: Target) -> None:
     found = contents(filled)
 
-    assert [
-        name for name in ("jobs", "attempts", "queues", "lanes", "limits", "inputs", "config") if not found[name]
-    ] == []
+    filled_ones = (
+        "jobs", "attempts", "queues", "lanes", "limits", "inputs", "config", "edges", "unique_keys", "job_groups",
+    )  # fmt: skip
+    assert [name for name in filled_ones if not found[name]] == []
     assert found["inputs"] == [(1, b"\xff\x00\n"), (2, b"")]
 
 
