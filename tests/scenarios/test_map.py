@@ -102,7 +102,8 @@ def test_a_worker_started_in_an_array_hands_on_no_number(cli: Cli) -> None:
 
 @pytest.mark.parametrize("group", [(), ("--group", "steps")], ids=["alone", "in a group"])
 def test_no_more_of_an_array_run_at_once_than_it_says(cli: Cli, group: tuple[str, ...]) -> None:
-    cli.ok("map", *group, "--array", "1-12%2", "echo +1 >>log; sleep 0.1; echo -1 >>log")
+    both_began = "until [ $(grep -c + log) -ge 2 ]; do sleep 0.01; done"
+    cli.ok("map", *group, "--array", "1-12%2", f"echo +1 >>log; {both_began}; sleep 0.02; echo -1 >>log")
     cli.drain("-j", "6")
 
     running = list(accumulate(int(line) for line in lines_of(cli.folder / "log")))

@@ -128,9 +128,8 @@ class _Walk:
     def _plain(self, char: str) -> None:
         if char == "<" and self._line.startswith("<<", self._at):
             length = 3 if self._line.startswith("<<<", self._at) else 2
-            if length == 2:
-                end = self._line.find("\n", self._at)
-                self._go_blind("a here-document", len(self._line) if end < 0 else end)
+            if length == 2:  # not from the next line on: a value may hold a newline itself
+                self._go_blind("the << of a here-document", self._at)
             self._take(length)
             return
         if char == "c" and _CASE.match(self._line, self._at) and not {_DOUBLE, _SUM}.isdisjoint(self._open):
@@ -184,8 +183,11 @@ class _Walk:
 
     def _dollar(self) -> None:
         following = self._line[self._at + 1 : self._at + 2]
-        if self._mark.match(self._line, self._at + 1):
-            raise self._refusal(self._at + 1, "behind a '$'", "write \\$ for a dollar sign, $1 for the shell's own {1}")
+        after = self._at + (2 if following == "$" else 1)
+        if self._mark.match(self._line, after):
+            raise self._refusal(after, "behind a '$'", "write \\$ for a dollar sign, $1 for the shell's own {1}")
+        if following == "$" and self._line.startswith("'", after):  # zsh reads $$'...' as $ and $'...'
+            self._go_blind("$$ and quotes", self._at)
         if self._line.startswith("$((", self._at):
             self._push(_SUM, 3)
         elif following == "(":
