@@ -243,6 +243,20 @@ def test_status_tells_how_far_a_group_is_and_what_failed(cli: Cli) -> None:
     assert (shape["may_fail"], shape["max_failures"], shape["stopped_at"]) == (2, "50%", None)
 
 
+def test_status_of_everything_names_the_groups_that_are_under_way(cli: Cli) -> None:
+    cli.enqueue("--group", "over", "true")
+    cli.drain()
+    assert "under way" not in cli.ok("status")
+    for name in ("a", "b", "c", "d", "e", "f"):
+        cli.enqueue("--group", name, "--delay", "1h", "true")
+
+    assert "groups under way: f, e, d, c, b; see: queuectl status --group f\n" in cli.ok("status")
+    assert cli.json("status")[0]["groups"] == ["f", "e", "d", "c", "b"]
+    for name in ("a", "b", "c", "d", "e"):
+        cli.ok("cancel", "--group", name)
+    assert "\ngroup under way: f; see: queuectl status --group f\n" in cli.ok("status")
+
+
 def test_a_watched_group_is_an_object_per_change(cli: Cli) -> None:
     cli.enqueue("--group", "g", "--hold", "true")
     process = subprocess.Popen(

@@ -7,6 +7,7 @@ import time
 
 from queuectl.cli.status import (
     counts_table,
+    group_lines,
     look,
     no_worker_line,
     print_status,
@@ -117,7 +118,14 @@ def _looks(
 
 def _compared(found: "Snapshot") -> object:
     paused = [(queue.name, queue.paused_at) for queue in found.queues]
-    return found.counts, paused, [(worker.id, worker.stop) for worker in found.workers], found.load, found.unservable
+    return (
+        found.counts,
+        paused,
+        [(worker.id, worker.stop) for worker in found.workers],
+        found.load,
+        found.unservable,
+        found.groups,
+    )
 
 
 def _screen(target: "Target", database: "Database", scene: Scene) -> None:
@@ -150,6 +158,8 @@ def _page(found: "Snapshot", began: "Snapshot", console: "Console") -> "Group":
     ]
     if lines := waiting_lines(found):
         parts += [Text(""), *(Text(line, style="yellow") for line in lines)]
+    if lines := group_lines(found):
+        parts += [Text(""), *map(Text, lines)]
     if found.dead:
         rows = [
             (job.id, age(job.finished_at, found.now), short(job.error or "-", 40), short(job.line, COMMAND_WIDTH))

@@ -15,7 +15,7 @@ from queuectl.model.shapes import counts_shape
 from queuectl.model.states import State
 from queuectl.model.units import counted
 from queuectl.model.value import Value
-from queuectl.store import jobs, queues, workers
+from queuectl.store import group_views, jobs, queues, workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Table = tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]
 
 NEWEST_DEAD = 5
+GROUPS = 5
 ALWAYS_SHOWN = frozenset({State.PENDING, State.PROCESSING, State.COMPLETED, State.FAILED, State.DEAD})
 EXAMPLES = """\
   queuectl status
@@ -61,6 +62,8 @@ class Snapshot(Value):
     unservable: "list[Unservable]"
     """What is ready and no living worker could ever take."""
     dead: "list[Job]"
+    groups: list[str]
+    """Those with jobs that have not ended, the newest first; not more than a line holds."""
     now: int
 
     @property
@@ -111,6 +114,7 @@ def look(database: "Database") -> Snapshot:
             load=load_of(tx, living),
             unservable=unservable(tx, living),
             dead=jobs.latest_dead(tx, jobs.Filter(), NEWEST_DEAD),
+            groups=group_views.under_way(tx, GROUPS),
             now=tx.now,
         )
 
@@ -125,7 +129,7 @@ def print_status(found: Snapshot) -> None:
         table(*workers_table(found)[:2], right=WORKER_RIGHT)
     else:
         print(no_worker_line(found))
-    if lines := waiting_lines(found):
+    if lines := [*waiting_lines(found), *group_lines(found)]:
         print()
         print("\n".join(lines))
     sys.stdout.flush()
@@ -145,6 +149,7 @@ def status_shape(found: Snapshot, database: "Database") -> "dict[str, object]":
         ],
         "workers": [worker_shape(worker, found.load, database.dialect) for worker in found.workers],
         "unservable": [one.shape for one in found.unservable],
+        "groups": found.groups,
     }
 
 
@@ -186,3 +191,11 @@ def waiting_lines(found: Snapshot) -> list[str]:
         if found.workers and not any(one.queue_list is None or queue.name in one.queue_list for one in found.workers)
     ]
     return [*unserved, *(f"{one.words}; start one: {one.remedy}" for one in found.unservable)]
+
+
+def group_lines(found: Snapshot) -> list[str]:
+    """Return a line that names the groups under way, and the command that shows how far one is."""
+    if not found.groups:
+        return []
+    what = "group" if len(found.groups) == 1 else "groups"
+    return [f"{what} under way: {', '.join(found.groups)}; see: queuectl status --group {found.groups[0]}"]

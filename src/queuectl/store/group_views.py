@@ -128,6 +128,28 @@ def is_known(tx: "Tx", name: str) -> bool:
     return groups.get(tx, name) is not None or has_any(tx, name, tuple(State))
 
 
+def under_way(tx: "Tx", most: int) -> list[str]:
+    """Return the groups, of the newest ones, that have jobs which have not ended; a probe of jobs_group for each.
+
+    Spelt with LIMIT: PostgreSQL would else read all jobs of all groups into a table of its own.
+    """
+    states = ", ".join(f"'{state}'" for state in groups.UNFINISHED)
+    rows = tx.rows(
+        f"""
+        SELECT name
+          FROM (SELECT name, created_at FROM job_groups ORDER BY created_at DESC, name LIMIT :newest) AS newest
+         WHERE (SELECT 1
+                  FROM jobs
+                 WHERE group_name IS NOT NULL AND group_name = newest.name AND state IN ({states})
+                 LIMIT 1) IS NOT NULL
+         ORDER BY created_at DESC, name
+         LIMIT :most
+        """,
+        {"newest": NEIGHBOURS, "most": most},
+    )
+    return [str(row[0]) for row in rows]
+
+
 def has_any(tx: "Tx", name: str, states: tuple[State, ...]) -> bool:
     """Whether a job of a group is in one of the states: a probe of jobs_group for each."""
     listed = ", ".join(f"'{state}'" for state in states)
