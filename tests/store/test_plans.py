@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from queuectl.store.dialect import Params, Row
 
 NONE: "Params" = {}
+EXPLAINED = ("jobs", "audit", "edges", "unique_keys")
 # Reading a whole table, or an index that holds every job. Partial indexes are read whole only where they are counted.
 _WALKS = re.compile(r"Seq Scan on jobs|jobs_pkey|SCAN jobs(?! USING (COVERING )?INDEX)|ROWID SEARCH|USING INTEGER")
 _CHILD = re.compile(r"Index Scan using jobs_pkey on jobs child|SEARCH child USING INTEGER PRIMARY KEY \(rowid=\?\)")
@@ -26,7 +27,7 @@ _SORTS = re.compile(r"Sort Key|USE TEMP B-TREE")
 
 
 class Explained(Tx):
-    """A transaction that notes the plan of each statement about jobs or acts before running it."""
+    """A transaction that notes the plan of each statement about some tables before running it."""
 
     def __init__(self, tx: Tx) -> None:
         super().__init__(tx.dialect, tx.now)
@@ -48,7 +49,7 @@ class Explained(Tx):
         return super().changed(sql, params)
 
     def _explain(self, sql: str, params: "Params") -> None:
-        if "jobs" not in sql and "audit" not in sql:
+        if not any(table in sql for table in EXPLAINED) or "INSERT INTO" in sql:
             return
         if isinstance(self.dialect, PostgresDialect):
             self.plans += [_text(self.dialect.rows(f"EXPLAIN {sql}", params)), _generic_plan(self.dialect, sql, params)]
