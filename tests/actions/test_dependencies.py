@@ -1,7 +1,9 @@
 """Dependencies: what the end of a job does to those that run after it, by kind and policy, and what undoes that."""
 
 import re
+from collections.abc import Callable
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ from queuectl.model.edit import edit_from_fields
 from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import Outcome
 from queuectl.store import jobs, limits
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import Filter
 from tests.actions.graphing import (
     FAILED,
@@ -461,6 +463,28 @@ def test_retry_by_a_filter_brings_back_whole_graphs(worker: Database) -> None:
     act_on_many(worker, choose(worker, acts.RETRY, wanted), who="me")
 
     assert states(worker, "p", "c", "d") == "pending blocked blocked"
+
+
+@pytest.mark.parametrize("again", [retry, retry_with_dependents])
+def test_a_revival_reads_each_dependency_a_few_times_however_many_lead_to_one_job(
+    worker: Database, monkeypatch: pytest.MonkeyPatch, again: Callable[..., None]
+) -> None:
+    names = [f"m{number}" for number in range(300)]
+    add(worker, spec("hub"), *(spec(name, "hub", queue="many") for name in names), spec("join", names))
+    run(worker, "hub", outcome=FAILED)
+    read, rows = 0, Tx.rows
+
+    def counting(tx: Tx, *words: Any) -> list[Any]:  # noqa: ANN401 - whatever it is asked
+        nonlocal read
+        found = rows(tx, *words)
+        read += len(found)
+        return found
+
+    monkeypatch.setattr(Tx, "rows", counting)
+    again(worker, "hub")
+
+    assert states(worker, "hub", "m0", "m299", "join") == "pending blocked blocked blocked"
+    assert read < 20 * len(names)
 
 
 # Retry with dependents
