@@ -25,6 +25,10 @@ ACTS: dict[str, tuple[Callable[[Database], object], tuple[str, str | None, int]]
     ),
     "cancel": (lambda db: control.cancel(db, ["1", "2"], who="me"), ("cancel", "1,2", 2)),
     "retry": (lambda db: control.retry(db, ["4"], who="me"), ("retry", "4", 1)),
+    "retry_with_dependents": (
+        lambda db: control.retry_with_dependents(db, ["4"], who="me"),
+        ("retry --with-dependents", "4", 1),
+    ),
     "delete": (lambda db: control.delete(db, ["1"], who="me"), ("delete", "1", 1)),
     "hold": (lambda db: control.hold(db, ["1"], who="me"), ("hold", "1", 1)),
     "release": (lambda db: control.release(db, ["3"], who="me"), ("release", "3", 1)),
