@@ -215,6 +215,20 @@ def test_a_job_that_cannot_be_added_is_on_record_and_the_schedule_goes_on(db: Da
     assert fires(db)[-1].outcome == "fired"
 
 
+def test_a_schedule_in_a_zone_this_host_does_not_know_is_left_for_another_and_holds_nobody_up(db: Database) -> None:
+    add(db, "strange", every="10m")
+    add(db, "other", every="10m")
+    db.write(lambda tx: tx.changed("UPDATE schedules SET cron = '@daily', tz = 'Mars/Base' WHERE name = 'strange'"))
+
+    done = tick_at(db, NOW + 10 * MINUTE_MS)
+
+    assert done.notes == ("schedule strange is left for another host: this host knows no zone 'Mars/Base'",)
+    assert [fired.outcome for fired in fires(db, "other")] == ["fired"]
+    left = get(db, "strange")
+    assert (fires(db, "strange"), left.next_instant) == ([], NOW + 10 * MINUTE_MS)
+    assert (left.next_at or 0) > NOW + 10 * MINUTE_MS
+
+
 def test_all_fields_of_a_job_reach_it(db: Database) -> None:
     job: dict[str, object] = {
         "queue": "mail", "priority": 7, "tags": ["a"], "timeout": "5m", "max_retries": 1, "env": {"A": "b"},

@@ -159,6 +159,8 @@ def test_pause_resume_and_remove_take_many_names(local: Cli) -> None:
         (["add", "s", "@daily", "--overlap", "x", "true"], 2, "allow, skip, queue, replace"),
         (["add", "s", "@daily", "--jitter", "x", "true"], 2, "bad duration"),
         (["add", "s", "--every", "100ms", "true"], 2, "whole seconds"),
+        (["add", "s", "--every", "5m", "@daily", "true"], 2, "either a cron line or --every"),
+        (["add", "s", "@daily", "--after", "1", "true"], 2, "after has no place"),
         (["add", "s", "--every", "5m", "--start", "x", "true"], 2, "bad time"),
         (["add", "s", "@daily", "--start", "now", "true"], 2, "--start goes with --every"),
         (["add", "s", "@daily", "--id", "x", "true"], 2, "id has no place"),

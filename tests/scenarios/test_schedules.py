@@ -38,7 +38,7 @@ def test_a_schedule_that_is_added_while_workers_sleep_fires_on_time(cli: Cli) ->
 
     late = sorted(seconds(each["fired_at"]) - seconds(each["instant"]) for each in fires(cli, "beat"))
     assert late[0] >= 0
-    assert late[len(late) // 2] < 0.1, late
+    assert late[len(late) // 2] < 0.25, late  # who looks once a second is later than that three times out of four
 
 
 def test_schedules_fire_while_every_slot_is_busy_and_a_paused_one_does_not(cli: Cli) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database, Tx
 
 MOST_AT_ONCE = 100
+LEFT_MS = 30_000
 WHO = "schedule {}"
 
 
@@ -41,6 +42,15 @@ class _NoJob(Exception):
         self.why = why
 
 
+class _NoTime(Exception):
+    """Carries a schedule whose instants cannot be computed here out of the transaction, and why."""
+
+    def __init__(self, schedule: "Schedule", why: str) -> None:
+        super().__init__(why)
+        self.schedule = schedule
+        self.why = why
+
+
 def tick(database: "Database", most: int = MOST_AT_ONCE) -> Tick:
     """Fire the schedules whose time has come, the longest due first, each in a transaction of its own."""
     notes: list[str] = []
@@ -51,6 +61,9 @@ def tick(database: "Database", most: int = MOST_AT_ONCE) -> Tick:
         except _NoJob as error:
             database.write(lambda tx, error=error: _pass_by(tx, error))  # type: ignore[misc]
             notes.append(f"schedule {error.schedule.name}: no job for it: {error.why}")
+        except _NoTime as error:
+            database.write(lambda tx, error=error: _leave(tx, error))  # type: ignore[misc]
+            notes.append(f"schedule {error.schedule.name} is left for another host: {error.why}")
     return Tick(fired=most, notes=tuple(notes))
 
 
@@ -90,14 +103,18 @@ def _fire_due(tx: "Tx") -> bool:
     schedule = schedules.take_due(tx)
     if schedule is None:
         return False
-    due = what_is_due(schedule, tx.now)
+    try:
+        due = what_is_due(schedule, tx.now)
+        planned = schedule.planned(due.last)
+    except BadInput as error:
+        raise _NoTime(schedule, error.message) from error
     _give_up(tx, schedule, due)
     for place, instant in enumerate(due.instants):
         try:
             fire(tx, schedule, instant, missed=0 if place else due.missed_before)
         except (BadInput, Refused) as error:
             raise _NoJob(schedule, due, error.message) from error
-    schedules.update(tx, schedule.planned(due.last))
+    schedules.update(tx, planned)
     return True
 
 
@@ -114,6 +131,13 @@ def _give_up(tx: "Tx", schedule: "Schedule", due: "Due") -> None:
             why="nobody was there to fire it",
         )
         schedules.record(tx, given_up)
+
+
+def _leave(tx: "Tx", error: _NoTime) -> None:
+    """Let others come before a schedule whose zone is not known here; whoever can read it may fire it then."""
+    schedule = schedules.lock(tx, error.schedule.name)
+    if schedule is not None and schedule == error.schedule:
+        schedules.update(tx, schedule.replace(next_at=tx.now + LEFT_MS))
 
 
 def _pass_by(tx: "Tx", error: _NoJob) -> None:

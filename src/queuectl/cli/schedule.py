@@ -19,7 +19,7 @@ from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.asked import ASKED, taken_back
 from queuectl.model.checks import as_whole, check_name
-from queuectl.model.cron import CRON_HELP, check_cron, check_zone
+from queuectl.model.cron import CRON_HELP, FIELD_COUNT, check_cron, check_zone
 from queuectl.model.edit import NONE
 from queuectl.model.fields import PARTS
 from queuectl.model.job import JobSpec
@@ -181,6 +181,8 @@ def run_add(args: "Args") -> int:
     asked = _asked(args)
     if args.every is None and args.ids:
         asked["cron"] = args.ids.pop(0)
+    elif args.every is not None and len(args.ids) > 1 and _is_like_cron(args.ids[0]):
+        raise BadInput("give either a cron line or --every", hint="leave out one of them")
     if args.every is None and "cron" not in asked:
         raise BadInput("when? give a cron line or --every", hint="e.g. '*/5 * * * *', '@daily', or --every 10m")
     if "cron" in asked:
@@ -312,6 +314,10 @@ def _say_each(args: "Args", done: "Sequence[str]", fact: "Fields", did: str, did
         else:
             print(f"{name}: {did if name in done else did_not}")
     return 0
+
+
+def _is_like_cron(word: str) -> bool:
+    return word.startswith("@") or (len(word.split()) == FIELD_COUNT and word[:1] in "*0123456789")
 
 
 def _names(args: "Args") -> list[str]:

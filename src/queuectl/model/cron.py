@@ -74,11 +74,11 @@ def check_zone(name: str, value: object) -> str:
 
 
 class Cron:
-    """A line in a zone. The line and the zone have been checked."""
+    """A line in a zone. Both have been checked where they were handed in; another host may not know the zone."""
 
     def __init__(self, line: str, zone: str) -> None:
         self._line = NICKNAMES.get(line, line)
-        self._zone = ZoneInfo(zone)
+        self._zone = _zone_of(zone)
         minute, hour, *_ = self._line.split()
         self._is_of_fixed_time = not minute.startswith("*") and not hour.startswith("*")
 
@@ -149,8 +149,15 @@ class Cron:
 
 def zoned_text(instant_ms: int, zone: str) -> str:
     """Write an instant as the clock of a zone shows it, with how far that is from UTC."""
-    local = datetime.fromtimestamp(instant_ms // 1000, UTC).astimezone(ZoneInfo(zone))
+    local = datetime.fromtimestamp(instant_ms // 1000, UTC).astimezone(_zone_of(zone))
     return local.strftime("%a %Y-%m-%d %H:%M:%S ") + local.isoformat()[19:]
+
+
+def _zone_of(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise BadInput(f"this host knows no zone {name!r}", hint="upgrade its tzdata: pip install -U tzdata") from None
 
 
 def _seconds(shown: datetime) -> int:

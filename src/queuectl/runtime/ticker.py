@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database, Tx
 
 NEVER = float("inf")
-TROUBLE_PAUSE_S = 1.0
+TROUBLE_PAUSE_S = 2.0
+"""Longer than a supervisor's own look, so that trouble with schedules does not keep it from its workers."""
 TAKEN_PAUSE_S = 0.05
 """Somebody else is firing what is due: look again soon, in case they are killed at it."""
 
