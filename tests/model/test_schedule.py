@@ -1,7 +1,7 @@
 """Schedules: what is due of one by its rules, and when it comes next, with jitter and by a period."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queuectl.errors import BadInput
@@ -32,6 +32,7 @@ def test_a_period_is_counted_from_its_anchor() -> None:
     st.integers(0, 40 * DAY_MS),
     st.integers(1, 5),
 )
+@settings(deadline=None, max_examples=50)
 def test_the_newest_instants_are_the_last_of_all(line: str, span: int, most: int) -> None:
     rhythm = a_schedule(**({"every": "97m"} if line == "every" else {"cron": line})).rhythm
     until = NOW + span
