@@ -114,6 +114,7 @@ def test_that_check_sees_a_value_that_runs(tmp_path: Path) -> None:
         ("cat <<E\n{}\nE", "behind the << of a here-document"),
         ("cat <<E\nx\nE\necho {}", "behind the << of a here-document"),
         ("cat <<E >{}\nx\nE", "behind the << of a here-document"),
+        ("a=(|{}", "behind the =( of an array"),
         ("echo $${}", "behind a '$'"),
         ("echo $$'{}'", "behind $$ and quotes"),
         ("echo ${}", "behind a '$'"),

@@ -138,6 +138,8 @@ class _Walk:
 
     def _round(self, char: str) -> None:
         if char == "(":
+            if self._line.endswith("=", 0, self._at):  # bash goes on with the next line when it cannot read one
+                self._go_blind("the =( of an array", self._at)
             is_sum = self._line.startswith("((", self._at)
             self._push(_SUM if is_sum else _ROUND, 2 if is_sum else 1)
             return
