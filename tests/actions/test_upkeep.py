@@ -10,15 +10,18 @@ import pytest
 
 from queuectl.actions import pace, upkeep
 from queuectl.actions.connect import Target, connect
+from queuectl.actions.submit import Fate, enter
 from queuectl.actions.upkeep import Pruned, Rule, Upkeep
 from queuectl.errors import BadInput
+from queuectl.model.job import JobSpec
 from queuectl.model.states import FINAL, State
 from queuectl.model.units import DAY_MS, WEEK_MS
+from queuectl.model.verdict import Outcome
 from queuectl.settings import Settings, resolve
 from queuectl.store import audit, config, jobs, removing, watchers, workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path, stderr_path
-from tests.store.rows import NOW, FakeClock, add_job, add_worker, get_job, last_act
+from tests.store.rows import NOW, FakeClock, add_job, add_worker, claim_one, get_job, last_act, settle_run
 
 if TYPE_CHECKING:
     from queuectl.store.dialect import SqlValue
@@ -139,9 +142,9 @@ def test_many_go_in_portions_and_one_act_is_on_record(db: Database, monkeypatch:
     portions: list[int] = []
     delete = removing.delete
 
-    def counting(tx: Tx, seqs: list[int]) -> int:
+    def counting(tx: Tx, seqs: list[int], *, frees_keys: bool) -> int:
         portions.append(len(seqs))
-        return delete(tx, seqs)
+        return delete(tx, seqs, frees_keys=frees_keys)
 
     monkeypatch.setattr(removing, "delete", counting)
 
@@ -414,3 +417,20 @@ def add_run(db: Database, seq: int, **columns: "SqlValue") -> None:
 def contents(tx: Tx) -> list[object]:
     """Return all there is of jobs and acts."""
     return [sorted(tx.rows(f"SELECT * FROM {table}"), key=repr) for table in ("jobs", "audit", "workers")]
+
+
+def test_a_key_keeps_others_away_until_it_expires_though_its_job_was_pruned(db: Database) -> None:
+    spec = JobSpec(command="true", unique_key="sync", unique_for_ms=30 * DAY_MS)
+    add_worker(db)
+    [first] = enter(db, [spec], who=WHO, environ={})
+    settle_run(db, claim_one(db), Outcome.exited(0))
+    db.read_clock = FakeClock(now=NOW + 8 * DAY_MS)
+    prune(db)
+
+    [second] = enter(db, [spec], who=WHO, environ={})
+
+    assert left(db) == []
+    assert (second.seq, second.fate) == (first.seq, Fate.ATTACHED)
+    assert second.note == "job 1 (removed by now) has the key 'sync'; it stands for this one"
+    db.read_clock = FakeClock(now=NOW + 30 * DAY_MS)
+    assert enter(db, [spec], who=WHO, environ={})[0].fate is Fate.ADDED

@@ -28,7 +28,7 @@ def test_the_second_of_a_key_gets_the_id_of_the_first(cli: Cli) -> None:
     done = cli.run("enqueue", "--unique", "sync 7", "true")
 
     assert (done.returncode, done.stdout) == (0, "first\n")
-    assert done.stderr == "job first has the key 'sync 7'; stands for it\n"
+    assert done.stderr == "job first has the key 'sync 7'; it stands for this one\n"
     assert [job["id"] for job in cli.json("list")] == ["first"]
 
 
@@ -38,7 +38,7 @@ def test_a_skipped_job_prints_no_id_and_leaves_with_0(cli: Cli) -> None:
     done = cli.run("enqueue", "--unique", "k", "--on-conflict", "skip", "true")
 
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "job 1 has the key 'k'; so it is skipped\n"
+    assert done.stderr == "job 1 has the key 'k'; this one is skipped\n"
 
 
 def test_a_conflict_is_refused_where_that_is_asked_for(cli: Cli) -> None:
@@ -228,7 +228,7 @@ def test_a_run_that_attaches_shows_the_output_of_the_first_and_leaves_with_its_c
 
     rest, said = process.communicate(timeout=60)
     assert (process.returncode, rest) == (7, "")
-    assert "job 1 has the key 'k'; stands for it" in said
+    assert "job 1 has the key 'k'; it stands for this one" in said
 
 
 def test_an_interrupt_of_a_run_that_attached_leaves_the_first_alone(cli: Cli) -> None:

@@ -3,7 +3,7 @@
 from queuectl.actions.endings import Ending, answer, follow
 from queuectl.actions.selection import no_such_job
 from queuectl.errors import BadInput, NotFound
-from queuectl.model.after import LATEST, EdgeState, Kind
+from queuectl.model.after import LATEST, Kind
 from queuectl.model.job import JobSpec
 from queuectl.model.states import FINAL, State
 from queuectl.store import edges, jobs, moves, parking
@@ -133,11 +133,8 @@ def leave_line(tx: "Tx", job: "Job") -> None:
 
 def reconsider(tx: "Tx", job: "Job") -> "Job":
     """Tell a job again how those ended that it waits for: it may make something else of it now."""
-    links = edges.of_child(tx, job.seq)
-    parents = jobs.lock(tx, [edge.parent_seq for edge in links])
-    for edge in links:
-        if edge.state is EdgeState.BROKEN:
-            edges.mend(tx, edge.parent_seq, [job.seq])
+    parents = jobs.lock(tx, [edge.parent_seq for edge in edges.of_child(tx, job.seq)])
+    edges.mend_child(tx, job.seq)
     over = [Ending(seq=parent.seq, id=parent.id, state=parent.state) for parent in parents if parent.state in FINAL]
     follow(tx, answer(tx, over))
     return jobs.get(tx, job.seq) or job

@@ -36,16 +36,16 @@ def bring_back(tx: "Tx", parent: "Job") -> None:
 
     One whose key another has by now, or that runs after another job which ended so, stays cancelled.
     """
-    parents = [parent]
+    parents = [parent.seq] if parent.has_dependents else []
     while parents:
-        current = parents.pop()
-        children = jobs.lock(tx, edges.disappointed(tx, current.seq)) if current.has_dependents else []
-        waiting = set(edges.mend(tx, current.seq, [child.seq for child in children]))
+        # All of one distance at once: many may lead to one job, and that is looked at when all of them are back.
+        children = jobs.lock(tx, edges.disappointed(tx, parents))
+        waiting = edges.mend(tx, parents)
         starved = [child for child in children if child.seq in waiting and child.starved_at is not None]
         stopped = {child for child, _ in edges.hopeless(tx, [child.seq for child in starved])}
         able = [child for child in starved if child.seq not in stopped and _takes_key(tx, child)]
         _rise_to_wait(tx, able)
-        parents += [child for child in able if child.has_dependents]
+        parents = [child.seq for child in able if child.has_dependents]
 
 
 def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:

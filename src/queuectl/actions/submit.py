@@ -173,13 +173,13 @@ def _redirected(spec: "JobSpec", stands_for: "Mapping[str, str]", waits: "tuple[
 
 def _conflicting(tx: "Tx", spec: "JobSpec", seq: int, *, is_attached: bool) -> Entry:
     job = jobs.get(tx, seq)
-    name = str(seq) if job is None else job.id
-    what = "stands for it" if is_attached else "so it is skipped"
+    name, where = (str(seq), " (removed by now)") if job is None else (job.id, "")
+    what = "it stands for this one" if is_attached else "this one is skipped"
     return Entry(
         seq=seq,
         id=name,
         fate=Fate.ATTACHED if is_attached else Fate.SKIPPED,
-        note=f"job {name} has the key {spec.unique_key!r}; {what}",
+        note=f"job {name}{where} has the key {spec.unique_key!r}; {what}",
     )
 
 

@@ -249,7 +249,7 @@ class _Pruner:
             if room:
                 seqs = removing.finished_before(tx, rule.state, tx.now - rule.older_than_ms, room)
                 needed = {parent for parent, _ in edges.waited_for(tx, seqs)}  # again, now that they are held
-                counts[rule.state] = removing.delete(tx, [seq for seq in seqs if seq not in needed])
+                counts[rule.state] = removing.delete(tx, [seq for seq in seqs if seq not in needed], frees_keys=False)
                 room -= len(seqs)
         ended = workers.prune(tx, tx.now - KEEP_WORKERS_MS, BATCH)
         gone = _pruned(counts, ended, audit.prune(tx, tx.now - KEEP_ACTS_MS, BATCH))

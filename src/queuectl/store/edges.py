@@ -84,7 +84,7 @@ def policies(tx: "Tx", children: "Sequence[int]") -> dict[int, str | None]:
 
 def satisfy(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
     """Let children wait for one job less, and return those that did wait for it. The caller holds them."""
-    changed = _change(tx, parent, children, EdgeState.WAITING, EdgeState.SATISFIED)
+    changed = _change(tx, parent, children, EdgeState.SATISFIED)
     for names, params in _chunks(changed):
         tx.changed(f"UPDATE jobs SET waits_for = waits_for - 1 WHERE seq IN ({names})", params)
     return changed
@@ -92,39 +92,59 @@ def satisfy(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
 
 def break_off(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
     """Note that a job ended otherwise than children asked, and return those that did wait for it."""
-    return _change(tx, parent, children, EdgeState.WAITING, EdgeState.BROKEN)
+    return _change(tx, parent, children, EdgeState.BROKEN)
 
 
-def disappointed(tx: "Tx", parent: int) -> list[int]:
-    """Return those that waited for a job which ended otherwise than they asked, in the order of their numbers."""
-    rows = tx.rows(
-        """
-        SELECT child_seq
-          FROM edges
-         WHERE parent_seq = :parent AND state <> 'satisfied' AND state = 'broken'
-         ORDER BY child_seq
-        """,
-        {"parent": parent},
-    )
-    return [int(row[0] or 0) for row in rows]
+def disappointed(tx: "Tx", parents: "Sequence[int]") -> list[int]:
+    """Return those that waited for some jobs which ended otherwise than they asked, in the order of their numbers."""
+    found: set[int] = set()
+    for names, params in _chunks(parents):
+        rows = tx.rows(
+            f"""
+            SELECT child_seq
+              FROM edges
+             WHERE parent_seq IN ({names}) AND state <> 'satisfied' AND state = 'broken'
+            """,
+            params,
+        )
+        found.update(int(row[0] or 0) for row in rows)
+    return sorted(found)
 
 
-def mend(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
-    """Let those wait again whom a job that is revived had disappointed; return them. The caller holds them."""
-    return _change(tx, parent, children, EdgeState.BROKEN, EdgeState.WAITING)
+def mend(tx: "Tx", parents: "Sequence[int]") -> set[int]:
+    """Let those wait again whom some jobs that are revived had disappointed; return them. The caller holds them."""
+    changed: set[int] = set()
+    for names, params in _chunks(parents):
+        rows = tx.rows(
+            f"""
+            UPDATE edges
+               SET state = 'waiting'
+             WHERE parent_seq IN ({names}) AND state <> 'satisfied' AND state = 'broken'
+            RETURNING child_seq
+            """,
+            params,
+        )
+        changed.update(int(row[0] or 0) for row in rows)
+    return changed
 
 
-def _change(tx: "Tx", parent: int, children: "Sequence[int]", was: EdgeState, to: EdgeState) -> list[int]:
+def mend_child(tx: "Tx", child: int) -> None:
+    """Let a job wait again for those that had disappointed it. The caller holds it, and them."""
+    tx.changed("UPDATE edges SET state = 'waiting' WHERE child_seq = :child AND state = 'broken'", {"child": child})
+
+
+def _change(tx: "Tx", parent: int, children: "Sequence[int]", to: EdgeState) -> list[int]:
+    """Change what has become of those edges of a job that are waiting; return their children."""
     changed: list[int] = []
     for names, params in _chunks(children):
         rows = tx.rows(
             f"""
             UPDATE edges
                SET state = :to
-             WHERE parent_seq = :parent AND state = :was AND child_seq IN ({names})
+             WHERE parent_seq = :parent AND state = 'waiting' AND child_seq IN ({names})
             RETURNING child_seq
             """,
-            {**params, "parent": parent, "was": was.value, "to": to.value},
+            {**params, "parent": parent, "to": to.value},
         )
         changed += [int(row[0] or 0) for row in rows]
     return sorted(changed)

@@ -47,8 +47,11 @@ def count_finished_before(tx: "Tx", state: "State", before: int) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
-    """Remove jobs that are not running, with their runs; return how many went."""
+def delete(tx: "Tx", seqs: "Sequence[int]", *, frees_keys: bool = True) -> int:
+    """Remove jobs that are not running, with their runs; return how many went.
+
+    A key that keeps others away for a while after its job completed goes, too, or does so until it expires.
+    """
     gone = 0
     for start in range(0, len(seqs), CHUNK):
         names, params = listed("seq", seqs[start : start + CHUNK])
@@ -60,7 +63,8 @@ def delete(tx: "Tx", seqs: "Sequence[int]") -> int:
             names, params = listed("seq", removed)
             tx.changed(f"DELETE FROM inputs WHERE job_seq IN ({names})", params)
             edges.drop(tx, removed)
-            _free_keys(tx, [(str(key), int(seq or 0)) for seq, key in rows if key is not None])
+            if frees_keys:
+                _free_keys(tx, [(str(key), int(seq or 0)) for seq, key in rows if key is not None])
             kept = tx.rows(
                 f"DELETE FROM attempts WHERE job_seq IN ({names}) RETURNING output_file, stderr_file", params
             )
