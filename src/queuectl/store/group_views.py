@@ -17,6 +17,8 @@ KINDS = 20
 """How many kinds of failures are told apart; of those beyond, only the number is known."""
 SAMPLES = 3
 NEIGHBOURS = 200
+LOOKED_AT = 50
+"""How many of the newest groups are looked at for those under way."""
 RECENT_MS = 60_000
 LEAST_SPAN_MS = 1_000
 
@@ -145,7 +147,7 @@ def under_way(tx: "Tx", most: int) -> list[str]:
          ORDER BY created_at DESC, name
          LIMIT :most
         """,
-        {"newest": NEIGHBOURS, "most": most},
+        {"newest": LOOKED_AT, "most": most},
     )
     return [str(row[0]) for row in rows]
 
