@@ -294,18 +294,20 @@ def test_of_a_parent_that_is_gone_only_its_end_is_known(worker: Database) -> Non
         add(worker, spec("future", "any:99999"))
 
 
-def test_prune_keeps_a_parent_while_one_that_runs_after_it_has_not_ended(worker: Database) -> None:
-    add(worker, spec("p"), spec("q"), spec("c", "p,q"), spec("alone"))
-    run(worker, "p", "alone")
+def test_prune_keeps_a_parent_while_another_waits_for_it(worker: Database) -> None:
+    rules = [Rule(state=state, older_than_ms=MINUTE) for state in sorted(FINAL)]
+    add(worker, spec("met"), spec("p"), spec("c", "p,met", on_dead_dependency="keep"), spec("alone"))
+    run(worker, "met", "alone")
+    run(worker, "p", outcome=FAILED)
     worker.read_clock = FakeClock(now=NOW + 30 * 24 * 60 * MINUTE)
 
-    prune(worker, [Rule(state=State.COMPLETED, older_than_ms=MINUTE)], who="me")
-    kept = worker.read(lambda tx: [jobs.find(tx, name) is not None for name in ("p", "alone")])
-    run(worker, "q", "c")
+    prune(worker, rules, who="me")
+    kept = worker.read(lambda tx: [jobs.find(tx, name) is not None for name in ("p", "c", "met", "alone")])
+    control.cancel(worker, ["c"], who="me")
     worker.read_clock = FakeClock(now=NOW + 60 * 24 * 60 * MINUTE)
-    prune(worker, [Rule(state=State.COMPLETED, older_than_ms=MINUTE)], who="me")
+    prune(worker, rules, who="me")
 
-    assert kept == [True, False]
+    assert kept == [True, True, False, False]
     assert worker.read(jobs.has_any) is False
 
 

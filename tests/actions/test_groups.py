@@ -15,8 +15,8 @@ from queuectl.model.after import check_after
 from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import Outcome
-from queuectl.store import group_views, groups, jobs
-from queuectl.store.database import Database
+from queuectl.store import group_views, groups, jobs, moves
+from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import Filter
 from tests.store.rows import NOW, FakeClock, add_worker, claim_one, get_job, last_act, settle_run
 
@@ -228,70 +228,31 @@ def test_a_retry_of_the_group_gives_dead_and_cancelled_jobs_a_fresh_life_and_say
     assert not is_stopped(db)
 
 
-def test_between_the_pages_of_a_retry_the_group_is_neither_stopped_again_nor_over(
+def test_a_retry_of_a_group_is_one_transaction_however_many_pages(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(regroup, "PAGE", 2)
     add_worker(db)
-    add(db, 4)
-    add(db, 4, max_failures="1", on_group_done="echo over")
-    for _ in range(6):
-        end_next(db, Outcome.exited(0))
-    db.write(lambda tx: tx.changed("UPDATE jobs SET state = 'dead' WHERE state = 'completed'"))
+    add(db, 5, max_failures="0", on_group_done="echo over")
     end_next(db, Outcome.exited(1))
-    assert states(db) == {"dead": 7, "cancelled": 1}
-    assert len(hooks(db)) == 1
-    control.cancel(db, [hooks(db)[0].id], who="me")  # else it would be claimed below
+    before, hooks_before = states(db), len(hooks(db))
+    revive = moves.revive
+    calls: list[int] = []
 
-    def meanwhile(_rest_s: float) -> None:
-        """Two of a page have ended, one of them badly, before the next page is retried."""
-        end_next(db, Outcome.exited(0))
-        end_next(db, Outcome.exited(0))
+    def dying_in_the_middle(tx: Tx, seqs: list[int]) -> int:
+        calls.append(len(seqs))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return revive(tx, seqs)
 
-    done = retry_group(db, "g", who="me", sleep=meanwhile)
+    monkeypatch.setattr(moves, "revive", dying_in_the_middle)
+    with pytest.raises(KeyboardInterrupt):
+        retry_group(db, "g", who="me")
+    assert (states(db), is_stopped(db)) == (before, True)
+    monkeypatch.setattr(moves, "revive", revive)
 
-    assert done.count == 8
-    assert states(db) == {"completed": 6, "pending": 2}
-    assert not is_stopped(db)
-    assert len(hooks(db)) == 1
-    end_next(db, Outcome.exited(0))
-    end_next(db, Outcome.exited(0))
-    assert [hook.env_map["QUEUECTL_GROUP_COMPLETED"] for hook in hooks(db)] == ["0", "8"]
-
-
-def test_what_failed_again_while_a_group_was_retried_stops_it_at_the_end(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(regroup, "PAGE", 2)
-    add_worker(db)
-    add(db, 4, max_failures="0")
-    end_next(db, Outcome.exited(1))
-
-    retry_group(db, "g", who="me", sleep=lambda _: end_next(db, Outcome.exited(1)))
-
-    assert states(db) == {"dead": 1, "cancelled": 3}
-    assert is_stopped(db)
-
-
-def test_a_hook_that_was_due_while_a_group_was_retried_is_added_at_the_end(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_worker(db)
-    add(db, 1, on_group_done="echo over")
-    end_next(db, Outcome.exited(1))
-    control.cancel(db, [hooks(db)[0].id], who="me")  # else it would be claimed below
-    retry_all = regroup._retry_all
-
-    def and_it_ends(*args: object) -> object:
-        refused = retry_all(*args)  # type: ignore[arg-type]
-        end_next(db, Outcome.exited(0))
-        assert len(hooks(db)) == 1
-        return refused
-
-    monkeypatch.setattr(regroup, "_retry_all", and_it_ends)
-    retry_group(db, "g", who="me")
-
-    assert [hook.env_map["QUEUECTL_GROUP_COMPLETED"] for hook in hooks(db)] == ["0", "1"]
+    assert retry_group(db, "g", who="me").count == 5
+    assert (states(db), is_stopped(db), len(hooks(db))) == ({"pending": 5}, False, hooks_before)
 
 
 def test_a_retry_lifts_the_stop_of_a_group_none_of_whose_failures_is_left(db: Database) -> None:

@@ -54,8 +54,8 @@ def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
     The caller holds the jobs. One that is running refuses it all, and so does one that also runs after another which
     ended otherwise than it asked, or whose key another has. All is checked before anything is written.
     """
-    graph = all_after(tx, [root.seq for root in roots])
-    dependents = jobs.lock(tx, sorted(graph))
+    dependents = _lock_all_after(tx, [root.seq for root in roots])
+    graph = {one.seq for one in dependents}
     _refuse_running(dependents)
     everyone = {one.seq: one for one in (*roots, *dependents)}
     for child, parent in edges.hopeless(tx, sorted(everyone)):
@@ -70,6 +70,18 @@ def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
     for one in dependents:
         if one.state not in FINAL:
             leave_line(tx, one)
+
+
+def _lock_all_after(tx: "Tx", seqs: "Sequence[int]") -> "list[Job]":
+    """Hold all that run after some jobs, which the caller holds, and return them.
+
+    Looked for again when they are held: until then others could come to run after them.
+    """
+    graph: set[int] = set()
+    while (found := all_after(tx, seqs)) != graph:
+        graph = found
+        dependents = jobs.lock(tx, sorted(graph))
+    return dependents if graph else []
 
 
 def _rise(tx: "Tx", job: "Job", to: State) -> "Job":

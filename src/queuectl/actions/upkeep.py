@@ -15,7 +15,7 @@ from queuectl.errors import BadInput, Refused
 from queuectl.model.states import State
 from queuectl.model.units import DAY_MS, DURATION_HELP, WEEK_MS, duration_text
 from queuectl.model.value import Value
-from queuectl.store import audit, edges, groups, removing, unique_keys, watchers, workers
+from queuectl.store import audit, edges, removing, unique_keys, watchers, workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from queuectl.system.home import Home
 
 BATCH = 500
-FORGOTTEN_AT_ONCE = 50
 KEPT_STATES = (State.COMPLETED, State.CANCELLED, State.DEAD)
 KEEP_WORKERS_MS = WEEK_MS
 # Every enqueue is an act: without an end the trail would outgrow the jobs. A year answers who did what last season.
@@ -255,7 +254,6 @@ class _Pruner:
         gone = _pruned(counts, ended, audit.prune(tx, tx.now - KEEP_ACTS_MS, BATCH))
         watchers.prune(tx)
         unique_keys.forget_expired(tx, BATCH)
-        groups.forget_empty(tx, FORGOTTEN_AT_ONCE)
         if gone.jobs:
             tx.tell()
         return gone, room == 0 or gone.acts == BATCH, self._record(tx, rules, gone)

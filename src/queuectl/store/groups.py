@@ -103,17 +103,6 @@ def reopen(tx: "Tx", name: str) -> None:
     )
 
 
-def keep_closed(tx: "Tx", group: Group) -> None:
-    """Undo what `reopen` did while jobs of a group are retried page by page: stopped as it was, and not to be told of.
-
-    Who does this opens it again when all are through.
-    """
-    tx.changed(
-        "UPDATE job_groups SET stopped_at = :stopped_at, done_at = :done_at WHERE name = :name",
-        {"name": group.name, "stopped_at": group.stopped_at, "done_at": group.done_at or tx.now},
-    )
-
-
 def lift_stop(tx: "Tx", name: str) -> None:
     """Note that more jobs may be added to a group that was stopped."""
     tx.changed("UPDATE job_groups SET stopped_at = NULL WHERE name = :name", {"name": name})
@@ -169,20 +158,19 @@ def names(tx: "Tx", most: int) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def forget_empty(tx: "Tx", most: int) -> int:
-    """Remove groups none of whose jobs is left."""
-    rows = tx.rows(
-        f"""
-        SELECT g.name
-          FROM job_groups g
-         WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.group_name IS NOT NULL AND j.group_name = g.name)
-         LIMIT :most {tx.dialect.skip_locked}
-        """,
-        {"most": most},
-    )
-    # Looked at again now that they are held: somebody may have been adding to one.
-    empty = [str(row[0]) for row in rows if not counts(tx, str(row[0]))]
+def forget_empty(tx: "Tx", names: "Collection[str]") -> int:
+    """Remove those of some groups none of whose jobs is left; one that somebody is just adding to stays."""
+    if not names:
+        return 0
+    marks, params = listed("name", sorted(names))
+    rows = tx.rows(f"SELECT name FROM job_groups WHERE name IN ({marks}) {tx.dialect.skip_locked}", params)
+    empty = [str(row[0]) for row in rows if not _has_any(tx, str(row[0]))]  # now that they are held
     return sum(tx.changed("DELETE FROM job_groups WHERE name = :name", {"name": name}) for name in empty)
+
+
+def _has_any(tx: "Tx", name: str) -> bool:
+    row = tx.row("SELECT 1 FROM jobs WHERE group_name IS NOT NULL AND group_name = :name LIMIT 1", {"name": name})
+    return row is not None
 
 
 def _get(tx: "Tx", name: str, lock: str) -> Group | None:

@@ -205,19 +205,29 @@ def _end_many(tx: "Tx", what: Move, seqs: "Sequence[int]", error: str) -> list[J
     return ended
 
 
+def revive(tx: "Tx", seqs: "Sequence[int]") -> int:
+    """Give jobs that ended a fresh life, now."""
+    return _revive(tx, seqs, State.PENDING, "run_at = NULL")
+
+
 def revive_to_wait(tx: "Tx", seqs: "Sequence[int]") -> int:
     """Give jobs that ended a fresh life that begins with waiting for others; a time still to come is kept."""
+    return _revive(tx, seqs, State.BLOCKED, "run_at = CASE WHEN run_at > :now THEN run_at END")
+
+
+def _revive(tx: "Tx", seqs: "Sequence[int]", to: State, run_at: str) -> int:
+    _check(Move.REVIVE, to)
     moved = 0
-    effects = _EFFECTS[Move.REVIVE].replace("run_at = :run_at", "run_at = CASE WHEN run_at > :now THEN run_at END")
+    effects = _EFFECTS[Move.REVIVE].replace("run_at = :run_at", run_at)
     for start in range(0, len(seqs), CHUNK):
         names, params = listed("seq", seqs[start : start + CHUNK])
         moved += tx.changed(
             f"""
             UPDATE jobs
-               SET state = 'blocked', {effects} updated_at = :now
+               SET state = :state, {effects} updated_at = :now
              WHERE state IN ('completed', 'dead', 'cancelled') AND seq IN ({names})
             """,
-            {**params, "now": tx.now},
+            {**params, "state": to.value, "now": tx.now},
         )
     return moved
 
