@@ -19,6 +19,7 @@ from benchmarks import stores
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.settle import Holder, settle_and_claim
 from queuectl.actions.submit import submit
+from queuectl.model.after import LATEST, Kind, Parent
 from queuectl.model.attempt import Report
 from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, JobSpec
@@ -65,6 +66,9 @@ def main() -> None:
             print_figure(figures[-1])
         for kind, make in kinds.items():
             figures.append(measure_growth(kind, make("plain"), make("history")))
+            print_figure(figures[-1])
+        for kind, make in kinds.items():
+            figures.append(measure_release(kind, make("alone"), make("linked")))
             print_figure(figures[-1])
         for kind, make in kinds.items():
             figures.append(measure_shut_out(kind, make("open"), make("shut"), list(stores.GATES)))
@@ -175,6 +179,18 @@ def measure_shut_out(kind: str, plain: Target, crowded: Target, gates: Sequence[
     return figure(f"claim + settle beside shut-out jobs, {kind}", "x of an empty queue", ratios, 1.5, note)
 
 
+def measure_release(kind: str, plain: Target, linked: Target) -> Figure:
+    """Claim and settle plain jobs against as many that wait for one: its end, which lets them all go, included."""
+    after = (Parent(kind=Kind.OK, id=LATEST),)
+    ratios, own = [], []
+    for _ in range(CORE_ROUNDS):
+        unit = _core_seconds(plain)
+        own.append(_core_seconds(linked, after))
+        ratios.append(own[-1] / unit)
+    note = f"{statistics.median(own) / CORE_JOBS * 1e6:.0f} us each; {CORE_JOBS:,} jobs that run after one"
+    return figure(f"claim + settle of dependents, {kind}", "x of plain jobs", ratios, 1.5, note)
+
+
 def figure(
     name: str, unit: str, ratios: Sequence[float], budget: float | None, note: str, *, is_more_better: bool = False
 ) -> Figure:
@@ -206,11 +222,13 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, Linux {platform.release()}, Python {platform.python_version()}"
 
 
-def _core_seconds(target: Target) -> float:
-    """Claim and settle jobs one by one without running anything, as a worker does."""
+def _core_seconds(target: Target, after: tuple[Parent, ...] = ()) -> float:
+    """Claim and settle jobs one by one without running anything, as a worker does; `after` adds one they wait for."""
     database = connect(target, is_durable=False)
-    specs = [JobSpec(command="true", cwd="/")] * CORE_JOBS
-    submit(database, specs, who="bench", environ={})
+    spec = JobSpec(command="true", cwd="/")
+    if after:
+        submit(database, [spec], who="bench", environ={})
+    submit(database, [spec.replace(after=after)] * CORE_JOBS, who="bench", environ={})
     identity = Identity(
         database, target.home, new_id(), kind=workers.WORKER, supervisor_id=None, duty=Duty(), slots=1, lease_s=60
     )
@@ -218,7 +236,7 @@ def _core_seconds(target: Target) -> float:
     done = Report(outcome=Outcome.exited(0))
     ended: list[tuple[Claim, Report]] = []
     begun = time.perf_counter()
-    for _ in range(CORE_JOBS + 1):
+    for _ in range(CORE_JOBS + 1 + bool(after)):
         step = settle_and_claim(database, holder, ended, 1, {})
         ended = [(claim, done) for claim in step.claimed]
     took = time.perf_counter() - begun
