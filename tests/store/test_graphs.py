@@ -3,6 +3,7 @@
 Races held still at one statement are in test_dependency_races.py, test_revival_races.py and test_key_races.py.
 """
 
+import itertools
 import random
 import threading
 import time
@@ -23,7 +24,7 @@ from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.after import Kind, OnDead, Parent
 from queuectl.model.attempt import Report
 from queuectl.model.job import Claim, JobSpec
-from queuectl.model.states import FINAL, State
+from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
 from queuectl.model.unique import OnConflict
 from queuectl.model.verdict import Outcome
 from queuectl.store import edges, jobs
@@ -194,6 +195,7 @@ def test_whatever_six_clients_do_at_once_to_a_graph_it_is_in_order_and_runs_to_i
     db: Database, target: Target, seed: int
 ) -> None:
     enter(db, [JobSpec(given_id="n0", command="true")], who="me", environ={})
+    turns = itertools.count()
     crowd = Crowd(target, seed)
 
     crowd.run()
@@ -202,20 +204,22 @@ def test_whatever_six_clients_do_at_once_to_a_graph_it_is_in_order_and_runs_to_i
     assert crowd.looks > 10
     assert min(crowd.done[what] for what in ("add", "work")) > CLIENTS, crowd.done
     assert db.read(faults) == []
-    let_all_go(db)
-    drain(db)
+    while let_all_go(db) + len(drain(db, f"d{next(turns)}")):
+        continue
     assert db.read(faults) == []
     assert db.read(stuck) == []
 
 
-def let_all_go(db: Database) -> None:
-    """Let everybody go whom a person holds, or who waits for a time."""
+def let_all_go(db: Database) -> int:
+    """Let everybody go whom a person holds, or who waits for a time after a loss; return how many."""
     found = db.read(lambda tx: jobs.page(tx, jobs.Filter(), 0, ALL))
-    for job in found:
-        if job.held_at is not None:
-            release(db, [job.id], who="me")
-        if job.state is State.FAILED:
-            retries(job.id)(db)
+    held = [job.id for job in found if job.held_at is not None]
+    later = [job.id for job in found if job.state in WAITING_FOR_TIME]
+    for job_id in held:
+        release(db, [job_id], who="me")
+    for job_id in later:
+        retries(job_id)(db)
+    return len(held) + len(later)
 
 
 def stuck(tx: Tx) -> list[str]:
