@@ -195,6 +195,22 @@ def test_with_dependents_twice_at_once_runs_each_once(db: Database, stepping: St
     stepping.sweep(db, scene, check, is_first=is_first)
 
 
+@BOTH_ORDERS
+def test_with_dependents_while_a_child_is_added_to_one_of_them(
+    db: Database, stepping: Stepping, *, is_first: bool
+) -> None:
+    def scene(step: int) -> tuple[Act, Act]:
+        put(db, f"a{step}")
+        put(db, f"b{step}", f"a{step}")
+        assert drain(db, f"e{step}") == [f"a{step}", f"b{step}"]
+        return with_dependents(f"a{step}"), puts(f"c{step}", f"b{step}")
+
+    def check(step: int) -> None:
+        assert sorted(drain(db, f"d{step}")) == [f"a{step}", f"b{step}", f"c{step}"]
+
+    stepping.sweep(db, scene, check, is_first=is_first)
+
+
 # A parent that is removed.
 
 
