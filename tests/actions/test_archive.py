@@ -17,7 +17,9 @@ from queuectl.actions.connect import Target, connect, locate
 from queuectl.actions.gatekeeping import set_limit, set_queue
 from queuectl.actions.rescue import Rescuer
 from queuectl.errors import BadInput, NotAStore, NotFound, QueuectlError, Refused, StoreNewer
+from queuectl.model.asked import new_schedule
 from queuectl.model.group import Group
+from queuectl.model.schedule import Fire, FireOutcome
 from queuectl.model.states import State
 from queuectl.store import (
     archive,
@@ -29,6 +31,7 @@ from queuectl.store import (
     jobs,
     migrate,
     removing,
+    schedules,
     unique_keys,
     workers,
 )
@@ -60,9 +63,17 @@ def filled(target: Target) -> Target:
     set_limit(database, "api", 0, who=WHO)
     database.write(lambda tx: inputs.insert(tx, [(1, b"\xff\x00\n"), (2, b"")]))
     add_ties(database)
+    add_schedule(database)
     database.write(lambda tx: audit.record(tx, "bob@there", "config set", None, 1))
     database.close()
     return target
+
+
+def add_schedule(database: Database) -> None:
+    """Let a job come again and again, with an instant that was missed."""
+    schedule = new_schedule("nightly", {"cron": "30 2 * * *"}, {"command": "ü"}, zone="Europe/Oslo", now=5)
+    missed = Fire(schedule="nightly", instant=6, outcome=FireOutcome.MISSED, is_manual=0, fired_at=7, why="ü")
+    database.write(lambda tx: (schedules.insert(tx, schedule), schedules.record(tx, missed)))
 
 
 def add_ties(database: Database) -> None:
