@@ -257,13 +257,25 @@ def test_a_retry_of_a_group_is_one_transaction_however_many_pages(
 
 def test_a_retry_lifts_the_stop_of_a_group_none_of_whose_failures_is_left(db: Database) -> None:
     add_worker(db)
-    add(db, 2, max_failures="0")
+    add(db, 3, max_failures="0")
+    end_next(db, Outcome.exited(0))
     end_next(db, Outcome.exited(1))
-    control.delete(db, ["1", "2"], who="me")
+    control.delete(db, ["2", "3"], who="me")
 
     done = retry_group(db, "g", who="me")
 
     assert (done.count, done.was_stopped) == (0, True)
+    assert add(db, 1) == [4]
+
+
+def test_a_group_that_lost_its_last_job_is_forgotten_with_its_stop(db: Database) -> None:
+    add_worker(db)
+    add(db, 2, max_failures="0")
+    end_next(db, Outcome.exited(1))
+
+    control.delete(db, ["1", "2"], who="me")
+
+    assert db.read(lambda tx: groups.get(tx, "g")) is None
     assert add(db, 1) == [3]
 
 

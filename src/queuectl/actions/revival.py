@@ -77,11 +77,10 @@ def _lock_all_after(tx: "Tx", seqs: "Sequence[int]") -> "list[Job]":
 
     Looked for again when they are held: until then others could come to run after them.
     """
-    graph: set[int] = set()
-    while (found := all_after(tx, seqs)) != graph:
-        graph = found
+    dependents: list[Job] = []
+    while (graph := all_after(tx, seqs)) != {one.seq for one in dependents}:
         dependents = jobs.lock(tx, sorted(graph))
-    return dependents if graph else []
+    return dependents
 
 
 def _rise(tx: "Tx", job: "Job", to: State) -> "Job":
