@@ -8,7 +8,7 @@ from queuectl.actions import control
 from queuectl.actions.submit import Entry, Fate, enter
 from queuectl.actions.uniqueness import REPLACED_WORDS
 from queuectl.actions.upkeep import prune, retention
-from queuectl.errors import Refused
+from queuectl.errors import BadInput, Refused
 from queuectl.model.after import EdgeState, Kind, Parent
 from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import State
@@ -233,8 +233,23 @@ def after_the_window(db: Database) -> Job:
 
 
 FREE = [
-    completed, dead, cancelled, starved, deleted, deleted_within_the_window, pruned_within_the_window, after_the_window,
+    completed, dead, cancelled, starved, deleted, deleted_within_the_window, after_the_window,
 ]  # fmt: skip
+
+
+def test_a_job_that_was_pruned_within_its_window_stands_for_others_as_one_that_completed(db: Database) -> None:
+    first = pruned_within_the_window(db)
+
+    entries = hand_in(db, spec("second"), spec("child", key=None, after=["second"]))
+    if_it_fails = spec("other", key=None).replace(after=(Parent(kind=Kind.FAIL, id="third"),))
+    with pytest.raises(BadInput, match="stands for a job that completed"):
+        hand_in(db, spec("third"), if_it_fails)
+
+    assert [(entry.id, entry.fate, entry.is_removed) for entry in entries] == [
+        (str(first.seq), Fate.ATTACHED, True),
+        ("child", Fate.ADDED, False),
+    ]
+    assert get_job(db, entries[1].seq).state is State.PENDING
 
 
 @pytest.mark.parametrize("policy", [None, "attach", "skip", "replace", "error"])

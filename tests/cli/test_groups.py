@@ -46,7 +46,7 @@ def test_failures_give_1_and_a_digest_with_the_command_that_shows_each_and_the_o
         f"4, 5, 6 and 2 more: dead, exit code 9; see: queuectl logs 4; all: {shows_all}",
         "1: dead, exit code 7; see: queuectl logs 1",
         "3: dead, exit code 7; see: queuectl logs 3",
-        "never: cancelled, cancelled before it ran; see: queuectl show never",
+        "never: cancelled before it ran; see: queuectl show never",
         "queuectl: 8 jobs of group g did not complete",
         "  run again with: queuectl retry --group g",
     ]

@@ -40,7 +40,7 @@ def test_a_dead_and_a_cancelled_job_give_1_and_a_digest_that_names_each(cli: Cli
 
     assert done.returncode == 1
     assert "bad: dead, exit code 7; see: queuectl logs bad\n" in done.stderr
-    assert "unwanted: cancelled, cancelled before it ran; see: queuectl show unwanted\n" in done.stderr
+    assert "unwanted: cancelled before it ran; see: queuectl show unwanted\n" in done.stderr
     assert "2 jobs did not complete" in done.stderr
     assert "good" not in done.stderr
 

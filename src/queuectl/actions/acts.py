@@ -366,6 +366,10 @@ def _blocked(job: "Job") -> Refused:
 
 
 def _running(job: "Job", verb: str) -> Refused:
+    if job.cancel_requested:
+        return Refused(
+            f"job {job.id} is just being cancelled", hint=f"wait until it is: queuectl wait {job.id}, then {verb} it"
+        )
     return Refused(f"job {job.id} is running", hint=f"cancel it first: queuectl cancel {job.id}, then {verb} it")
 
 

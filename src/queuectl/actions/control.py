@@ -86,7 +86,7 @@ def _has_risen(tx: "Tx", job: "Job") -> bool:
 def _remove(tx: "Tx", seqs: list[int]) -> int:
     """Remove jobs, but for those that others wait for."""
     jobs.lock(tx, seqs)  # before it is looked who waits for them: else one could come to wait meanwhile
-    needed = {parent for parent, _ in edges.waited_for(tx, seqs)}
+    needed = edges.needed(tx, seqs)
     return removing.delete(tx, [seq for seq in seqs if seq not in needed])
 
 

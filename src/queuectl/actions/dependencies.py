@@ -59,20 +59,20 @@ class Graph:
             )
 
     def _checked(self, spec: "JobSpec") -> "JobSpec":
-        known = self._known(spec.after)
+        known = self._known(spec)
         return spec if known == spec.after else spec.replace(after=known)
 
-    def _known(self, after: "tuple[Parent, ...]") -> "tuple[Parent, ...]":
+    def _known(self, spec: "JobSpec") -> "tuple[Parent, ...]":
         """Return the parents that are there, each once, or raise; one that is gone has ended, however."""
         found: dict[object, Parent] = {}
-        for parent in after:
+        for parent in spec.after:
             if parent.id in self._places or parent.id in self._outside:
                 place = self._places.get(parent.id)
                 other = found.setdefault(("new", place) if place is not None else self._outside[parent.id], parent)
                 if other.kind is not parent.kind:
                     raise BadInput(f"{other.text} and {parent.text} are the same job", hint="leave out one of them")
             elif not _was_there(self._tx, parent.id):
-                raise no_such_job(self._tx, parent.id)
+                raise _no_parent(self._tx, spec, parent.id)
             elif parent.kind is not Kind.ANY:
                 raise NotFound(
                     f"job {parent.id} is gone: nobody knows how it ended",
@@ -185,6 +185,12 @@ def find_cycle(ahead: "Mapping[Name, Sequence[Name]]") -> "list[Name]":
                 path[following] = None
                 turns.append(iter(ahead.get(following, ())))
     return []
+
+
+def _no_parent(tx: "Tx", spec: "JobSpec", name: str) -> NotFound:
+    missing = no_such_job(tx, name)
+    what = f"{missing.message}, which {spec.given_id} is to run after" if spec.given_id is not None else missing.message
+    return NotFound(what, hint=f"{missing.hint}; nothing was changed")
 
 
 def _was_there(tx: "Tx", name: str) -> bool:

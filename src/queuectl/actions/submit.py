@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
 from queuectl.model.limits import LIMIT, names_in
+from queuectl.model.states import State
 from queuectl.model.unique import OnConflict
 from queuectl.model.value import Value
 from queuectl.settings import resolve
@@ -36,6 +37,8 @@ class Entry(Value):
     fate: Fate = Fate.ADDED
     note: str | None = None
     """What a person should know of it."""
+    is_removed: bool = False
+    """Whether the one that has its key completed and was removed since."""
 
 
 def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, environ: "Mapping[str, str]") -> list[str]:
@@ -126,7 +129,7 @@ def _write(
 
         graph.link(seqs)
         starved = graph.tell()
-        notes = {job.seq: f"it is cancelled already: {job.error}" for job in starved}
+        notes = {job.seq: f"warning: job {job.id} is cancelled already: {job.error}" for job in starved}
         follow(tx, starved)
     return [
         Entry(seq=seq, id=spec.given_id or str(seq), note=notes.get(seq)) for spec, seq in zip(specs, seqs, strict=True)
@@ -144,17 +147,22 @@ def _add_unique(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> "tupl
     numbers = dict(zip(places, seqs, strict=True))
     ours = [place for place in places if place not in keys.conflicts]
     at = {place: number for number, place in enumerate(ours)}
-    stands_for: dict[str, str] = {}
+    stands_for: dict[str, str | None] = {}
     aliases: dict[str, int] = {}
     for place in (*keys.conflicts, *keys.twins):
         name, chosen = specs[place].given_id, keys.twins.get(place, place)
         if name is not None and chosen in at:
             aliases[name] = at[chosen]
         elif name is not None:
-            stands_for[name] = str(keys.conflicts[chosen].seq)
+            holder = jobs.get(tx, keys.conflicts[chosen].seq)
+            stands_for[name] = None if holder is None else str(holder.seq)
     mine = [_redirected(specs[place], stands_for, waits.get(place, ())) for place in ours]
     written = _write(tx, mine, [numbers[place] for place in ours], max_retries, aliases) if ours else []
     entries = dict(zip(ours, written, strict=True))
+    for place, old in keys.replaced.items():
+        how = "is being stopped" if old.state is State.PROCESSING else "is cancelled"
+        note = f"job {entries[place].id} takes the place of job {old.id}, which {how}"
+        entries[place] = entries[place].replace(note=note)
     for place, conflict in keys.conflicts.items():
         entries[place] = _conflicting(tx, specs[place], conflict.seq, is_attached=conflict.is_attached)
     for place, twin in keys.twins.items():
@@ -163,11 +171,25 @@ def _add_unique(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> "tupl
     return [entries[place] for place in range(len(specs))], written
 
 
-def _redirected(spec: "JobSpec", stands_for: "Mapping[str, str]", waits: "tuple[Parent, ...]") -> "JobSpec":
-    """Return a job that waits for those that stand for the ones it names, and for what it replaces."""
+def _redirected(spec: "JobSpec", stands_for: "Mapping[str, str | None]", waits: "tuple[Parent, ...]") -> "JobSpec":
+    """Return a job that waits for those that stand for the ones it names, and for what it replaces.
+
+    One that is removed by now, and has its key all the same, has completed.
+    """
     if not spec.after and not waits:
         return spec
-    after = [parent.replace(id=stands_for[parent.id]) if parent.id in stands_for else parent for parent in spec.after]
+    from queuectl.model.after import Kind
+
+    after: list[Parent] = []
+    for parent in spec.after:
+        other = stands_for.get(parent.id, parent.id)
+        if other is not None:
+            after.append(parent.replace(id=other))
+        elif parent.kind is Kind.FAIL:
+            raise BadInput(
+                f"{spec.given_id or 'a job'} is to run after {parent.text}, which stands for a job that completed",
+                hint="leave it out; nothing was added",
+            )
     return spec.replace(after=(*after, *waits))
 
 
@@ -180,6 +202,7 @@ def _conflicting(tx: "Tx", spec: "JobSpec", seq: int, *, is_attached: bool) -> E
         id=name,
         fate=Fate.ATTACHED if is_attached else Fate.SKIPPED,
         note=f"job {name}{where} has the key {spec.unique_key!r}; {what}",
+        is_removed=job is None,
     )
 
 

@@ -36,6 +36,8 @@ class Keys:
         """Those that are not added, by their place."""
         self.twins: dict[int, int] = {}
         """Those that have the key of another in the same batch, by their place, and the place of that."""
+        self.replaced: dict[int, Job] = {}
+        """What those that replace another took the place of, as it was, by their place."""
         self._look()
 
     def _look(self) -> None:
@@ -80,6 +82,8 @@ class Keys:
             holder = unique_keys.holder(tx, key) if replaces else None
             old = jobs.lock(tx, [holder]) if holder is not None else []
             if unique_keys.take(tx, key, seq, spec.unique_for_ms, from_=holder):
+                if old and old[0].state not in FINAL:
+                    self.replaced[place] = old[0]
                 return tuple(wait for job in old for wait in _replace(tx, job))
             holder = unique_keys.holder(tx, key)
             if holder is not None and not replaces:  # else it was let go, or changed hands, just now

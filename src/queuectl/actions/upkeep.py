@@ -247,7 +247,7 @@ class _Pruner:
         for rule in rules:
             if room:
                 seqs = removing.finished_before(tx, rule.state, tx.now - rule.older_than_ms, room)
-                needed = {parent for parent, _ in edges.waited_for(tx, seqs)}  # again, now that they are held
+                needed = edges.needed(tx, seqs)  # looked at again, now that they are held
                 counts[rule.state] = removing.delete(tx, [seq for seq in seqs if seq not in needed], frees_keys=False)
                 room -= len(seqs)
         ended = workers.prune(tx, tx.now - KEEP_WORKERS_MS, BATCH)

@@ -11,7 +11,7 @@ from queuectl.errors import BadInput
 from queuectl.model.checks import as_items, check_command
 from queuectl.model.fields import ENDS_HELP, MAX_INPUT_BYTES
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import looks_like_json, refuse_almost_json, spec_from_fields, spec_from_json
+from queuectl.model.spec import looks_like_json, refuse_almost_json, refuse_alone, spec_from_fields, spec_from_json
 from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP
 
 TYPE_CHECKING = False
@@ -91,7 +91,7 @@ FIELD_FLAGS = {
 LIST_FLAGS = {
     "--mutex": ("mutex", "NAME", "run while no other job with this mutex does; may be repeated"),
     "--after": ("after", "ID,...", "run it when these jobs have completed; any:ID ended, fail:ID did not complete"),
-    "--at-most": ("at_most", "NAME:N", "run while fewer than N jobs of this name do; may be repeated"),
+    "--at-most": ("at_most", "NAME:N", "run while fewer than N jobs that say the same NAME:N do; may be repeated"),
     "--limit": ("limits", "NAME", "run while this limit has room (queuectl limit set); may be repeated"),
     "--snooze-code": ("snooze_codes", "CODE:DURATION", "an exit code that means `later`, not failure: 99:5m"),
     "--secret": ("secrets", "NAME", "a variable its worker fills when it runs, never stored, masked in its output"),
@@ -185,7 +185,7 @@ def print_entries(entries: "Sequence[Entry]", *, as_json: bool, more: "Sequence[
     """Print the ids of jobs handed in, as JSON with `more` of each, and say what a person should know of them."""
     for entry in entries:
         if entry.note is not None:
-            say(entry.note if entry.fate is not Fate.ADDED else f"warning: job {entry.id}: {entry.note}")
+            say(entry.note)
     try:
         _print_ids(entries, as_json=as_json, more=more or [{}] * len(entries))
     except OSError:
@@ -279,7 +279,7 @@ def spec_from_words(args: "Args", fields: dict[str, object], now_ms: int, base: 
         return spec_from_fields({**fields, "argv": words}, now_ms, base)
     if looks_like_json(words[0]):
         # Flags win over what the JSON says: they are what was typed last.
-        spec = spec_from_json(words[0], now_ms, base)
+        spec = spec_from_json(words[0], now_ms, base, is_partial=True)
         return spec_from_fields(fields, now_ms, spec)
     refuse_almost_json(words[0])
     return spec_from_fields({**fields, "command": words[0]}, now_ms, base)
@@ -312,6 +312,7 @@ def _spec_from_line(line: str, now_ms: int, base: JobSpec) -> JobSpec:
         if looks_like_json(line):
             return spec_from_json(line, now_ms, base, is_line=True)
         refuse_almost_json(line)
+    refuse_alone(base)
     return base.replace(command=check_command("command", line))
 
 

@@ -3,7 +3,7 @@
 import shlex
 
 from queuectl.cli.progress import left_text, rate_text
-from queuectl.cli.text import safe, short, when
+from queuectl.cli.text import end_text, safe, short, when
 from queuectl.model.shapes import counts_shape, time_shape
 from queuectl.model.states import State
 from queuectl.model.units import counted, rough_duration_text
@@ -114,15 +114,15 @@ def _progress(view: "GroupView") -> str:
 
 
 def _lines(name: str, kind: "Failures") -> list[str]:
-    error = short(kind.error or "-", ERROR_WIDTH)
+    end = end_text(kind.state, short(kind.error or "-", ERROR_WIDTH))
     if kind.count <= FEW:
-        return [f"{job.id}: {job.state}, {error}; see: {_look(job)}" for job in kind.samples]
+        return [f"{job.id}: {end}; see: {_look(job)}" for job in kind.samples]
     ids = ", ".join(job.id for job in kind.samples)
     every = f"queuectl list {_chosen(name)} --state {kind.state}"
     if kind.error is not None and safe(kind.error) == kind.error:
         every += f" --error {shlex.quote(kind.error)}"
     more = f"{kind.count - len(kind.samples):,} more"
-    return [f"{ids} and {more}: {kind.state}, {error}; see: {_look(kind.samples[0])}; all: {every}"]
+    return [f"{ids} and {more}: {end}; see: {_look(kind.samples[0])}; all: {every}"]
 
 
 def _look(job: "Job") -> str:

@@ -45,7 +45,9 @@ def stay_with_all(target: "Target", database: "Database", entries: "Sequence[Ent
 
 
 def _numbers(entries: "Sequence[Entry]") -> list[int]:
-    return list(dict.fromkeys(entry.seq for entry in entries if entry.fate is not Fate.SKIPPED))
+    """Return the numbers of those that are waited for: not those that were skipped, or are over and removed."""
+    waited = [entry for entry in entries if entry.fate is not Fate.SKIPPED and not entry.is_removed]
+    return list(dict.fromkeys(entry.seq for entry in waited))
 
 
 def tell_failure(job: "Job") -> None:

@@ -1,6 +1,7 @@
 """Telling: what a person at a terminal is told of jobs just added: what will run, after what, what is in its way."""
 
 from queuectl.actions.liveness import serving
+from queuectl.actions.submit import Fate
 from queuectl.actions.unservable import start_command
 from queuectl.actions.waiting import links_text
 from queuectl.cli.text import note, short
@@ -24,12 +25,16 @@ def tell(database: "Database", specs: "list[JobSpec]", entries: "list[Entry]") -
         paused = [queue.name for queue in queues.all_queues(tx) if queue.paused_at and queue.name in names]
         return paused, serving(tx, names)
 
+    added = [(spec, entry) for spec, entry in zip(specs, entries, strict=True) if entry.fate is Fate.ADDED]
+    if not added:
+        return
+    specs = [spec for spec, _ in added]
     paused, found = database.read(look)
-    if len(specs) == 1:
-        spec = specs[0]
+    if len(added) == 1:
+        [(spec, entry)] = added
         begin = "held until released" if spec.hold else "will run"
         if spec.after:
-            begin += f" after {_parents_text(database, entries[0].seq)}"
+            begin += f" after {_parents_text(database, entry.seq)}"
         note(f"{begin}: {short(spec.command or ' '.join(spec.argv or ()), 100)}")
     else:
         waiting = sum(1 for spec in specs if spec.after)

@@ -37,6 +37,12 @@ def print_json(shape: object) -> None:
     print(line)
 
 
+def end_text(state: str, error: str | None) -> str:
+    """Say how a job ended: its state and why; once where the reason begins with the state."""
+    why = safe(error or "-")
+    return why if why.startswith(state) else f"{state}, {why}"
+
+
 def safe(text: str) -> str:
     """Show control characters instead of obeying them: a command or name may hold terminal sequences."""
     if text.isprintable():

@@ -11,7 +11,7 @@ from queuectl.actions.selection import numbers
 from queuectl.cli.progress import bar_on_terminal
 from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
 from queuectl.cli.store import connect, target_of
-from queuectl.cli.text import note, print_json, safe
+from queuectl.cli.text import end_text, note, print_json, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
 from queuectl.model.shapes import job_shape
 from queuectl.model.states import State
@@ -138,10 +138,7 @@ def judge(waited: "Waited") -> int:
     """Raise for the first thing that is not as hoped: a failure, a job that is gone, the time."""
     if waited.failed:
         _print_digest(waited.failed, len(waited.jobs))
-        names = " ".join(job.id for job in waited.failed[:NAMED])
-        raise JobFailed(
-            f"{counted(len(waited.failed), 'job')} did not complete", hint=f"run again with: queuectl retry {names}"
-        )
+        raise JobFailed(f"{counted(len(waited.failed), 'job')} did not complete", hint=_how_to_retry(waited.failed))
     if waited.deleted:
         names = " ".join(map(str, waited.deleted[:DIGEST_LINES]))
         raise NotFound(f"{counted(len(waited.deleted), 'job')} deleted meanwhile: {names}")
@@ -154,10 +151,18 @@ def judge(waited: "Waited") -> int:
     return 0
 
 
+def _how_to_retry(failed: "Sequence[Job]") -> str:
+    """Say how to run them again; those that were cancelled because of another come back with that."""
+    names = [job.id for job in failed if job.starved_at is None]
+    if names:
+        return f"run again with: queuectl retry {' '.join(names[:NAMED])}"
+    return f"what kept them from running, and how they come back: queuectl why {failed[0].id}"
+
+
 def _print_digest(failed: "Sequence[Job]", total: int) -> None:
     """Name each that did not complete, why, and the command that shows its output."""
     for job in failed[:DIGEST_LINES]:
         look = f"queuectl logs {job.id}" if job.run else f"queuectl show {job.id}"
-        note(f"{job.id}: {job.state}, {safe(job.error or '-')}; see: {look}")
+        note(f"{job.id}: {end_text(job.state, job.error)}; see: {look}")
     if len(failed) > DIGEST_LINES:
         note(f"and {len(failed) - DIGEST_LINES} more of {total}: queuectl list --state {State.DEAD},{State.CANCELLED}")

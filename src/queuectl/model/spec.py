@@ -31,7 +31,9 @@ def refuse_almost_json(line: str) -> None:
         )
 
 
-def spec_from_json(text: str, now_ms: int, base: JobSpec, *, is_line: bool = False) -> JobSpec:
+def spec_from_json(
+    text: str, now_ms: int, base: JobSpec, *, is_line: bool = False, is_partial: bool = False
+) -> JobSpec:
     """Read a JSON job over the values in `base`; of one line among many, the column alone says where it is broken."""
     import json  # plain lines do without it
 
@@ -43,7 +45,7 @@ def spec_from_json(text: str, now_ms: int, base: JobSpec, *, is_line: bool = Fal
         ) from None
     if not isinstance(fields, dict):
         raise BadInput("a JSON job is an object", hint='write e.g. {"id": "job1", "command": "sleep 2"}')
-    return spec_from_fields(fields, now_ms, base)
+    return spec_from_fields(fields, now_ms, base, is_partial=is_partial)
 
 
 def spec_from_fields(
@@ -69,11 +71,11 @@ def spec_from_fields(
         if spec.input is not None and "stdin_file" in launch:
             raise BadInput("give either stdin (a file) or input (the bytes), not both")
     if not is_partial:
-        _refuse_alone(spec)
+        refuse_alone(spec)
     return spec
 
 
-def _refuse_alone(spec: JobSpec) -> None:
+def refuse_alone(spec: JobSpec) -> None:
     """Refuse what says how something is done that is not asked for."""
     for value, name, partner, is_there in (
         (spec.on_dead, "on_dead_dependency", "after", bool(spec.after)),

@@ -232,8 +232,26 @@ def children_seqs(tx: "Tx", parents: "Sequence[int]") -> set[int]:
     return _ends(tx, "parent_seq", "child_seq", parents)
 
 
+def needed(tx: "Tx", parents: "Sequence[int]") -> set[int]:
+    """Return those of some jobs that others wait for."""
+    found: set[int] = set()
+    for names, params in _chunks(parents):
+        rows = tx.rows(
+            f"""
+            SELECT DISTINCT e.parent_seq
+              FROM edges e
+              JOIN jobs j ON j.seq = e.child_seq
+             WHERE e.state <> 'satisfied' AND e.parent_seq IN ({names})
+               AND j.state NOT IN ('completed', 'dead', 'cancelled')
+            """,
+            params,
+        )
+        found.update(int(row[0] or 0) for row in rows)
+    return found
+
+
 def waited_for(tx: "Tx", parents: "Sequence[int]") -> "list[tuple[int, int]]":
-    """Return those of some jobs that others wait for, each with one that does."""
+    """Return those of some jobs that others wait for, each with every one that does."""
     found: list[tuple[int, int]] = []
     for names, params in _chunks(parents):
         rows = tx.rows(
