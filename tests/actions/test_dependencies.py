@@ -19,7 +19,7 @@ from queuectl.model.after import is_met
 from queuectl.model.edit import edit_from_fields
 from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import Outcome
-from queuectl.store import jobs, limits
+from queuectl.store import edges, jobs, limits
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import Filter
 from tests.actions.graphing import (
@@ -107,7 +107,7 @@ def test_a_parent_that_has_ended_already_does_the_same_at_once(worker: Database,
 
         wanted = expected(kind, policy, state)
         assert (state_of(worker, name), edges_of(worker, name)["p"]) == wanted, name
-        note = f"it is cancelled already: job p, which it was to run after, is {state}"
+        note = f"warning: job {name} is cancelled already: job p, which it was to run after, is {state}"
         assert (entry.fate, entry.note) == (Fate.ADDED, note if wanted[0] is State.CANCELLED else None), name
 
 
@@ -292,6 +292,58 @@ def test_of_a_parent_that_is_gone_only_its_end_is_known(worker: Database) -> Non
         add(worker, spec("named", "any:p"))
     with pytest.raises(NotFound, match="no job '99999'"):
         add(worker, spec("future", "any:99999"))
+
+
+def parents(db: Database, job_id: str) -> list[tuple[str, str]]:
+    """Return what a job runs after, each with how that must end."""
+    seq = job_of(db, job_id).seq
+    return [(link.id, link.kind.value) for link in db.read(lambda tx: edges.parents_of(tx, seq))]
+
+
+def test_a_range_of_numbers_stands_for_the_jobs_that_have_them(worker: Database) -> None:
+    add(worker, *(spec(name) for name in "abcd"))
+    control.delete(worker, ["b"], who="me")
+
+    add(worker, spec("c1", "1-3"), spec("c2", "any:3-9,1"))
+
+    assert parents(worker, "c1") == [("a", "ok"), ("c", "ok")]
+    assert parents(worker, "c2") == [("a", "ok"), ("c", "any"), ("d", "any")]
+
+
+def test_a_group_stands_for_the_jobs_it_has_by_then_and_those_of_the_same_batch(worker: Database) -> None:
+    add(worker, spec("a", group="g"))
+
+    add(worker, spec("end", "any:group:g"), spec("b", group="g"), spec("z", "group:g", group="g"))
+    add(worker, spec("later", group="g"))
+
+    assert parents(worker, "end") == [("a", "any"), ("b", "any"), ("z", "any")]
+    assert parents(worker, "z") == [("a", "ok"), ("b", "ok")]
+    run(worker, "a", "b", "z", "end")
+
+
+@pytest.mark.parametrize(
+    "after, error, told",
+    [
+        ("5-9", NotFound, "no job has a number in 5-9"),
+        ("group:nobody", NotFound, "no job is of group 'nobody'"),
+        ("9-5", BadInput, "ends before it begins"),
+        ("1-1,any:1", BadInput, "1 and any:1 are the same job"),
+    ],
+)
+def test_a_range_or_group_that_means_nobody_is_refused(
+    worker: Database, after: str, error: type[Exception], told: str
+) -> None:
+    add(worker, spec("a"))
+
+    with pytest.raises(error, match=told):
+        add(worker, spec("c", after))
+
+    assert worker.read(jobs.last_seq) == 1
+
+
+def test_two_jobs_of_a_group_that_each_run_after_the_whole_of_it_are_a_circle(worker: Database) -> None:
+    with pytest.raises(BadInput, match="circle: x -> y -> x"):
+        add(worker, spec("x", "group:g", group="g"), spec("y", "group:g", group="g"))
 
 
 def test_prune_keeps_a_parent_while_another_waits_for_it(worker: Database) -> None:

@@ -3,7 +3,7 @@
 from queuectl.actions.endings import Ending, answer, follow
 from queuectl.actions.selection import no_such_job
 from queuectl.errors import BadInput, NotFound
-from queuectl.model.after import LATEST, Kind
+from queuectl.model.after import GROUP, LATEST, MAX_PARENTS, Kind, span_of
 from queuectl.model.job import JobSpec
 from queuectl.model.states import FINAL, State
 from queuectl.store import edges, jobs, moves, parking
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Name = TypeVar("Name")
 
 SHOWN_OF_A_CYCLE = 12
+NEW = "#"
+"""Stands before the place of a job of the same batch: no id begins so."""
 REWIRING = "edges"
 """Locked by name while dependencies of jobs that exist change: else two such changes could close a circle unseen."""
 _IN_LINE = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
@@ -38,12 +40,43 @@ class Graph:
         self._tx = tx
         self._places = {spec.given_id: place for place, spec in enumerate(specs) if spec.given_id is not None}
         self._places |= aliases or {}
+        specs = [self._expanded(specs, place) if spec.after else spec for place, spec in enumerate(specs)]
         self._refuse_cycles(specs)
         wanted = {parent.id for spec in specs for parent in spec.after} - self._places.keys()
         numbers = jobs.numbers_of(tx, sorted(wanted))
         self._held = {job.seq: job for job in jobs.lock(tx, sorted(set(numbers.values())))}
         self._outside = {name: number for name, number in numbers.items() if number in self._held}
         self.specs = [self._checked(spec) if spec.after else spec for spec in specs]
+
+    def _expanded(self, specs: "Sequence[JobSpec]", place: int) -> "JobSpec":
+        """Return a job with each parent named by itself: those of a range, and those of a group there is by now."""
+        spec = specs[place]
+        if not any(parent.id.startswith(GROUP) or span_of(parent.id) for parent in spec.after):
+            return spec
+        names: list[Parent] = []
+        for parent in spec.after:
+            names += [parent.replace(id=name) for name in self._meant(specs, place, parent.id)]
+        if len(names) > MAX_PARENTS:
+            raise BadInput(f"after names {len(names)} jobs; the limit is {MAX_PARENTS}", hint="wait for them in steps")
+        return spec.replace(after=tuple(names))
+
+    def _meant(self, specs: "Sequence[JobSpec]", place: int, name: str) -> list[str]:
+        """Return the names of the jobs that a name means."""
+        if name.startswith(GROUP):
+            group = name.removeprefix(GROUP)
+            new = [other for other, spec in enumerate(specs) if spec.group == group and other != place]
+            self._places |= {f"{NEW}{other}": other for other in new}
+            old = jobs.seqs_matching(self._tx, jobs.Filter(group=group), 0, MAX_PARENTS + 1)
+            found = [*(f"{NEW}{other}" for other in new), *map(str, old)]
+            what = f"no job is of group {group!r}"
+        elif (span := span_of(name)) is not None:
+            found = [str(seq) for seq in jobs.seqs_matching(self._tx, _numbers(*span), 0, MAX_PARENTS + 1)]
+            what = f"no job has a number in {name}"
+        else:
+            return [name]
+        if not found:
+            raise NotFound(what, hint="list them with: queuectl list; nothing was changed")
+        return found
 
     def _refuse_cycles(self, specs: "Sequence[JobSpec]") -> None:
         """Refuse jobs of one batch that wait for each other in a circle, and show it."""
@@ -185,6 +218,12 @@ def find_cycle(ahead: "Mapping[Name, Sequence[Name]]") -> "list[Name]":
                 path[following] = None
                 turns.append(iter(ahead.get(following, ())))
     return []
+
+
+def _numbers(first: int, last: int) -> jobs.Filter:
+    if first > last:
+        raise BadInput(f"range {first}-{last} ends before it begins", hint=f"write {last}-{first}")
+    return jobs.Filter(first=first, last=last)
 
 
 def _no_parent(tx: "Tx", spec: "JobSpec", name: str) -> NotFound:

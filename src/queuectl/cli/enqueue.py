@@ -90,7 +90,11 @@ FIELD_FLAGS = {
 # Flags that may be repeated: (field of the job, metavar, help)
 LIST_FLAGS = {
     "--mutex": ("mutex", "NAME", "run while no other job with this mutex does; may be repeated"),
-    "--after": ("after", "ID,...", "run it when these jobs have completed; any:ID ended, fail:ID did not complete"),
+    "--after": (
+        "after",
+        "ID,...",
+        "run it when these jobs have completed; any:ID: ended, fail:ID: did not complete; also 3-9 and group:NAME",
+    ),
     "--at-most": ("at_most", "NAME:N", "run while fewer than N jobs that say the same NAME:N do; may be repeated"),
     "--limit": ("limits", "NAME", "run while this limit has room (queuectl limit set); may be repeated"),
     "--snooze-code": ("snooze_codes", "CODE:DURATION", "an exit code that means `later`, not failure: 99:5m"),

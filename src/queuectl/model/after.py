@@ -1,13 +1,16 @@
 """After: which jobs a job waits for, and what it makes of how they end. Who waits for whom is in store/edges.py."""
 
+import re
 from enum import StrEnum
 
 from queuectl.errors import BadInput, UnknownName
-from queuectl.model.checks import as_items, check_given_id, shown_value
+from queuectl.model.checks import as_items, check_given_id, check_own_name, shown_value
 from queuectl.model.states import State
 from queuectl.model.value import Value
 
 MAX_PARENTS = 10_000
+GROUP = "group:"
+AFTER_HELP = "ids: 12, any:13, fail:nightly, a range 3-9, or group:NAME"
 LATEST = "last"
 
 
@@ -76,15 +79,20 @@ def _parent(name: str, item: object) -> Parent:
     if isinstance(item, int) and not isinstance(item, bool):
         item = str(item)
     if not isinstance(item, str):
-        raise BadInput(f"{name} holds {shown_value(item)}", hint="write ids: 12, ok:12, any:13, fail:14")
-    kind, colon, job_id = item.rpartition(":")
-    kind = kind.strip() if colon else Kind.OK
-    if kind not in list(Kind):
-        raise UnknownName.among(f"kind of {name}", kind, list(Kind))
-    return Parent(kind=Kind(kind), id=_id(name, job_id.strip()))
+        raise BadInput(f"{name} holds {shown_value(item)}", hint=f"write {AFTER_HELP}")
+    head, colon, rest = item.strip().partition(":")
+    if not colon or f"{head}:" == GROUP:
+        return Parent(kind=Kind.OK, id=_id(name, item.strip()))
+    if head not in list(Kind):
+        raise UnknownName.among(f"kind of {name}", head, [*Kind, GROUP[:-1]])
+    return Parent(kind=Kind(head), id=_id(name, rest.strip()))
 
 
 def _id(name: str, job_id: str) -> str:
+    if job_id.startswith(GROUP):
+        return GROUP + check_own_name(f"group in {name}", job_id.removeprefix(GROUP))
+    if span_of(job_id) is not None:
+        return job_id
     if job_id.isascii() and job_id.isdigit() and len(job_id) < 19:
         return str(int(job_id))
     if job_id == LATEST:
@@ -92,4 +100,10 @@ def _id(name: str, job_id: str) -> str:
     try:
         return check_given_id(name, job_id)
     except BadInput as error:
-        raise BadInput(error.message, hint="write ids of jobs: 12, any:13, fail:nightly") from None
+        raise BadInput(error.message, hint=f"write {AFTER_HELP}") from None
+
+
+def span_of(name: str) -> tuple[int, int] | None:
+    """Return both ends of a range of numbers such as `3-9`; None for another name."""
+    found = re.fullmatch(r"(\d{1,18})-(\d{1,18})", name, re.ASCII)
+    return None if found is None else (int(found[1]), int(found[2]))
