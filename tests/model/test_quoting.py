@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from queuectl.errors import BadInput
+from queuectl.model.quoting import in_single_quotes
 from queuectl.model.template import read_line
 
 SHELLS = ["sh", "bash", pytest.param("zsh", marks=pytest.mark.needs("zsh"))]
@@ -73,7 +74,8 @@ def test_a_value_reaches_the_command_as_it_is(shell: str, word: tuple[str, str],
         st.sampled_from(
             ["'", '"', "\\", "$", "(", ")", "{}", "{}", "{}", " ", "echo ", "`", "#", "\n", "<<E", "\nE\n", "${v}",
              "${v:-", "}", "$((", "))", "case x in x) ", ";; ", "esac", "; ", "|", "$'", "x", "<<<", "((", "$[", "]",
-             "$#", "$$", "\\\n", '"$(', ')"', "if ", "then ", "fi;", "()", "{ ", "a=", "=(", "~", "<(", "$v", "1"]
+             ">&", "x[", "$x[", "]=", "[[ ", " -eq ", " -v ", " ]]", "a=(1 2)", "*(", "$#", "$$", "\\\n",
+             '"$(', ')"', "if ", "then ", "fi;", "()", "{ ", "a=", "=(", "~", "<(", "$v", "1"]
         ),
         min_size=2,
         max_size=14,
@@ -81,7 +83,7 @@ def test_a_value_reaches_the_command_as_it_is(shell: str, word: tuple[str, str],
     value=st.lists(
         st.sampled_from(
             ["';>ran;'", '";>ran;"', "$(>ran)", "`>ran`", "\n>ran\n", ");>ran;(", "}\n>ran\n{", "a[$(>ran)]", "\\",
-             "#\n>ran\n", "E\n>ran\n", "))\n>ran\n", ";;esac\n>ran\n", "\\';>ran;", '\\";>ran;']
+             "#\n>ran\n", "E\n>ran\n", "))\n>ran\n", ";;esac\n>ran\n", "x[$(>ran)]=1", "\\';>ran;", '\\";>ran;']
         ),
         min_size=1,
         max_size=3,
@@ -130,6 +132,35 @@ def test_that_check_sees_a_value_that_runs(tmp_path: Path) -> None:
         ("echo $(true)#' {} '", "behind a '#' that may begin a comment"),
         ("echo a \\\n#'\n{} '", "behind a '#' that may begin a comment"),
         ("echo a\\\n {}", "behind a line that goes on in the middle of a word"),
+        ("make >& {.}.log", "behind >& or <&"),
+        ("echo hi >&{}", "behind >& or <&"),
+        ("echo hi >&1{}", "behind >& or <&"),
+        ("echo hi >& \\\n {}", "behind >& or <&"),
+        ('echo hi >&"$(basename {}).log"', "behind >& or <&"),
+        ("cat <&{}", "behind >& or <&"),
+        ("cat <<{}\nx\n", "behind the << of a here-document"),
+        ("cat <<E{}\nx\n", "behind the << of a here-document"),
+        ("x[{}]=1", "in a subscript"),
+        ("x[{}]+=1", "in a subscript"),
+        ("x['{}']=1", "in a subscript"),
+        ('x["]"{}]=1', "in a subscript"),
+        ("y=2 x[1 + {}]=1", "in a subscript"),
+        ("x[(1) + y[2] + {}]=1", "in a subscript"),
+        ("x[$(wc -l <{})]=1", "in a subscript"),
+        ("echo $x[{}]", "in a subscript"),
+        ('echo "a $x[{}]"', "in a subscript"),
+        ("echo $x[1][{}]", "in a subscript"),
+        ("a=([{}]=1)", "behind the =( of an array"),
+        ("a=(x {})", "behind the =( of an array"),
+        ("[[ {} -eq 1 ]]", "where [[...]] computes"),
+        ("[[ 1 -lt {} ]]", "where [[...]] computes"),
+        ('if [[ -n x && ( 1 -ge "a{}" ) ]]; then :; fi', "where [[...]] computes"),
+        ("[[ {}\n-ne 1 ]]", "where [[...]] computes"),
+        ("[[ ! -v {} ]]", "where [[...]] computes"),
+        ("[[ -t '{}' ]]", "where [[...]] computes"),
+        ("echo *(e:{}:)", "in the round brackets of a pattern"),
+        ("echo ({})", "in the round brackets of a pattern"),
+        ('echo *("$(echo {})")', "in the round brackets of a pattern"),
         ("echo 'a", "' is never closed"),
         ('echo "a {}', '" is never closed'),
         ("echo $(ls {}", "$( is never closed"),
@@ -141,6 +172,69 @@ def test_a_place_that_no_quotes_make_safe_is_refused(line: str, where: str) -> N
         read_line(line)
 
     assert where in refused.value.message
+
+
+# What a shell makes of a value that is quoted there: why these places are refused.
+RUNS = [
+    ("bash", "echo hi >&{}", "$(>ran)"),
+    ("bash", "x[{}]=1", "$(>ran)"),
+    ("bash", 'x["]"{}]=1', "$(>ran)"),
+    ("bash", "a=([{}]=1)", "$(>ran)"),
+    ("bash", "[[ {} -eq 1 ]]", "a[$(>ran)]"),
+    ("bash", "[[ -v {} ]]", "a[$(>ran)]"),
+    ("zsh", "x[{}]=1", "$(>ran)"),
+    ("zsh", 'x=abc; echo "$x"$x[{}]', "$(>ran)"),
+    ("zsh", "[[ -t {} ]]", "x[$(>ran)]=1"),
+    ("zsh", "echo ({})", "x[$(>ran)]=1"),
+]
+
+
+@pytest.mark.needs("zsh")
+@pytest.mark.parametrize("shell, line, value", RUNS)
+def test_a_line_that_would_run_a_quoted_value_is_refused(shell: str, line: str, value: str, tmp_path: Path) -> None:
+    _run(shell, line.replace("{}", in_single_quotes(value)), tmp_path)
+    assert (tmp_path / "ran").exists()
+
+    with pytest.raises(BadInput):
+        read_line(line)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls >./{} 2>&1 || echo {} >&2",
+        "echo hi 2>&1 {}",
+        "echo hi >&2; echo {}",
+        "[[ {} = x && 2 -gt 1 && -f {} ]] || echo {}",
+        "[[ $(wc -l <{}) -gt 10 ]]",
+        "[[ $(echo {} -eq) = {} ]]",
+        'echo [{}] [a{}] \'x[\'{}] "x[{}]" ${v}[{}] "${v}[{}]" \\$v[{}]',
+        "y=x[{}] env z[1]={}",
+        "a=(1 2); echo {}",
+        'a=(1 \'b c\' "d" $v "$v" *.x\n/e); b+=(2) && echo {}',
+        "(echo {}); if (echo {}); then ! (echo {}); fi | (cat; echo {}) && (case x in x) (echo {});; esac)",
+        "cat <(echo {})",
+        "f() { echo {}; }; f",
+    ],
+)
+def test_places_near_those_that_are_refused_take_any_value(shell: str, line: str, tmp_path: Path) -> None:
+    for value in ("$(>ran)", "a[$(>ran)]", "x[$(>ran)]=1", "\n>ran\n", "';>ran;'", "e:>ran:"):
+        _run(shell, read_line(line).for_lists(1).command([value], 1), tmp_path)
+
+        assert not (tmp_path / "ran").exists(), value
+
+
+@pytest.mark.parametrize(
+    "line, command",
+    [
+        ("x[$(({}))]=1", "x[$((3))]=1"),
+        ("[[ $(({})) -gt 1 ]]", "[[ $((3)) -gt 1 ]]"),
+        ("echo hi >&$(({}))", "echo hi >&$((3))"),
+    ],
+)
+def test_a_whole_number_may_stand_where_other_values_are_refused(line: str, command: str) -> None:
+    assert read_line(line).command(["3"], 1) == command
 
 
 def test_braces_behind_a_backslash_are_no_mark() -> None:

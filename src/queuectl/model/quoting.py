@@ -10,6 +10,7 @@ from enum import Enum
 
 from queuectl.errors import BadInput
 from queuectl.model.checks import shown_value
+from queuectl.model.words import AS_A_NUMBER, Words, closed_array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _PARAMETER = re.compile(r"\$\{(?:[^{}'\"`\\$]|\$\w|\$\{\w+\})*\}")
 _BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
 _CASE = re.compile(r"(?<!\w)case(?!\w)")
+_ENDS_A_WORD = " \t\n;&|<>"
 _SPECIAL_PARAMETERS = "$?!@*#-"
 _UNFINISHED = re.compile(r"[;&|(]\s*$")
 _DOUBLE, _COMMAND, _ROUND, _SUM, _SUM_ROUND = '"', "$(", "(", "$((", "(("
@@ -64,6 +66,8 @@ class _Walk:
         self._mark = mark
         self._at = 0
         self._open: list[str] = []
+        self._words = [Words(0)]
+        """Of the line, and of each (...) and $(...) that is open."""
         self._pieces: list[Piece] = []
         self._text: list[str] = []
         self._fresh = -1
@@ -77,6 +81,10 @@ class _Walk:
     def run(self) -> Line:
         while self._at < len(self._line):
             self._step()
+        self._end_word()
+        while len(self._words) > 1:
+            self._words.pop()
+            self._end_word()
         self._flush()
         if self._blind_from is None:
             for frame in self._open:
@@ -89,6 +97,8 @@ class _Walk:
             return f"it has {self._blind_for}"
         if self._ending:
             return f"it ends in {self._ending}"
+        if refused := self._words[0].refusal():
+            return f"it would stand {refused[0]}"
         return "its last command is empty" if _UNFINISHED.search(self._line) else ""
 
     def _step(self) -> None:
@@ -126,26 +136,57 @@ class _Walk:
             self._plain(char)
 
     def _plain(self, char: str) -> None:
+        if char in _ENDS_A_WORD:
+            self._end_word()
+        elif char in "[]":
+            self._words[-1].note_bracket(self._line, self._at, is_quoted=False)
+        if char in "<>" and self._line.startswith("&", self._at + 1):
+            self._take(2)
+            self._words[-1].note_copy(self._at)
+            return
         if char == "<" and self._line.startswith("<<", self._at):
             length = 3 if self._line.startswith("<<<", self._at) else 2
             if length == 2:  # not from the next line on: a value may hold a newline itself
                 self._go_blind("the << of a here-document", self._at)
             self._take(length)
             return
-        if char == "c" and _CASE.match(self._line, self._at) and not {_DOUBLE, _SUM}.isdisjoint(self._open):
+        if char == "c" and _CASE.match(self._line, self._at) and self._is_guarded():
             self._go_blind('case inside "$(...)"', self._at)  # its round brackets come without the opening one
         self._take(1)
 
+    def _is_guarded(self) -> bool:
+        """Whether it matters which round bracket is closed."""
+        return not {_DOUBLE, _SUM}.isdisjoint(self._open) or any(words.refusal() for words in self._words)
+
     def _round(self, char: str) -> None:
         if char == "(":
-            if self._line.endswith("=", 0, self._at):  # bash goes on with the next line when it cannot read one
-                self._go_blind("the =( of an array", self._at)
-            is_sum = self._line.startswith("((", self._at)
-            self._push(_SUM if is_sum else _ROUND, 2 if is_sum else 1)
+            self._round_opens()
             return
+        self._end_word()
         if self._open:  # else it ends a pattern of `case`
-            self._open.pop()
+            self._words.pop()
+            if self._open.pop() == _ROUND:
+                self._words[-1].skip_to(self._at + 1)
         self._take(1)
+
+    def _round_opens(self) -> None:
+        if self._line.endswith("=", 0, self._at):
+            length = closed_array(self._line, self._at)
+            if length and not self._mark.search(self._line, self._at, self._at + length):
+                self._take(length)
+                return
+            self._go_blind("the =( of an array", self._at)  # bash goes on with the next line when it cannot read one
+        if self._line.startswith("((", self._at):
+            self._push(_SUM, 2)
+            return
+        inner = self._words[-1].inner(self._line, self._at)
+        self._end_word()
+        self._words.append(inner)
+        self._push(_ROUND, 1)
+
+    def _end_word(self) -> None:
+        if mark := self._words[-1].end(self._line, self._at):
+            raise self._unsafe(mark, "where [[...]] computes or looks for a variable", AS_A_NUMBER)
 
     def _in_double_quotes(self, char: str) -> None:
         if char == '"':
@@ -162,6 +203,8 @@ class _Walk:
         elif char == "$":
             self._dollar()
         else:
+            if char in "[]":
+                self._words[-1].note_bracket(self._line, self._at, is_quoted=True)
             self._take(1)
 
     def _in_sum(self, char: str) -> None:
@@ -194,6 +237,7 @@ class _Walk:
             self._push(_SUM, 3)
         elif following == "(":
             self._push(_COMMAND, 2)
+            self._words.append(Words(self._at))
         elif following == "{":
             self._parameter()
         elif following == "'" and self._top != _DOUBLE:
@@ -264,6 +308,7 @@ class _Walk:
             self._ending = "a comment"
         self._refuse_within(end, "in a comment", "leave the comment out, or quote the '#'")
         self._take(end - self._at)
+        self._words[-1].skip_to(end)
 
     def _place(self, found: "re.Match[str]") -> None:
         if self._top in (_SUM, _SUM_ROUND):
@@ -287,6 +332,11 @@ class _Walk:
         if self._blind_from is not None and found.start() >= self._blind_from:
             hint = "put the value before it, or put all of it into a script and hand that the value"
             raise BadInput(f"{found[0]} stands behind {self._blind_for}: how to quote it cannot be told", hint=hint)
+        if place is not Place.NUMBER:
+            for words in self._words:
+                if refused := words.refusal():
+                    raise self._unsafe(found[0], *refused)
+            self._words[-1].note_mark(found[0])
         self._flush()
         self._pieces.append((found, place))
         self._at = found.end()
@@ -316,5 +366,7 @@ class _Walk:
 
     def _refusal(self, at: int, where: str, hint: str) -> BadInput:
         found = self._mark.search(self._line, at)
-        mark = found[0] if found else ""
+        return self._unsafe(found[0] if found else "", where, hint)
+
+    def _unsafe(self, mark: str, where: str, hint: str) -> BadInput:
         return BadInput(f"{mark} stands {where}: no quotes make a value safe there", hint=hint)
