@@ -109,12 +109,25 @@ def test_a_replacement_string_the_shell_would_read_is_refused(mark: str) -> None
         read_line("echo x", mark)
 
 
-@pytest.mark.parametrize("line", ["echo hi # why", "echo hi;", "echo hi &", "cat <<E\nx\nE\n", "echo hi\\", "true |"])
+@pytest.mark.parametrize(
+    "line", ["echo hi # why", "echo hi;", "echo hi &", "cat <<E\nx\nE\n", "echo hi\\", "true |", "make >&", "x["]
+)
 def test_a_line_that_takes_no_word_at_its_end_is_refused(line: str) -> None:
     with pytest.raises(BadInput, match="no value can be put behind the command") as refused:
         read_line(line).for_lists(1)
 
     assert refused.value.hint == "say where with {}"
+
+
+def test_a_value_may_follow_a_copied_output() -> None:
+    assert read_line("make 2>&1").for_lists(1).command(["a"], 1) == "make 2>&1 'a'"
+
+
+@pytest.mark.parametrize("line, mark", [("ls {} {}", "{}"), ("ls {1.}", "{1.}"), ("ls ,,", ",,"), ("ls", "{}")])
+def test_a_slot_knows_how_it_was_written(line: str, mark: str) -> None:
+    template = read_line(line, ",," if ",," in line else "{}").for_lists(1)
+
+    assert {slot.text for slot in template.slots} == {mark}
 
 
 def test_values_of_an_argument_vector_are_not_quoted() -> None:

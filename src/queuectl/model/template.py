@@ -32,11 +32,8 @@ class Slot(Value):
     """What of the value: `.`, `/`, `//` or `/.` as GNU parallel has them, all of it, or `#`: the number of the job."""
     place: Place | None
     """What stands around it in a shell line; None in an argument vector."""
-
-    @property
-    def text(self) -> str:
-        """The slot as it is written."""
-        return f"{{{'' if self.which is None else self.which}{self.part}}}"
+    text: str
+    """As it is written."""
 
     def filler(self) -> "Fill":
         """Return what makes the text of this place from a set of values and the number of the job."""
@@ -102,7 +99,10 @@ class Template(Value):
         if self.unending:
             raise BadInput(f"no value can be put behind the command: {self.unending}", hint="say where with {}")
         place = Place.BARE if self.words is None else None
-        added = [Slot(which=number, part="", place=place) for number in range(silent + 1, count + 1)]
+        added = [
+            Slot(which=number, part="", place=place, text=f"{{{number}}}" if count > 1 else MARK)
+            for number in range(silent + 1, count + 1)
+        ]
         if self.words is not None:
             return self.replace(words=(*self.words, *((slot,) for slot in added)))
         return self.replace(pieces=(*self.pieces, *(piece for slot in added for piece in (" ", slot))))
@@ -194,7 +194,8 @@ def _pattern(mark: str) -> "re.Pattern[str]":
 
 def _slot(found: "re.Match[str]", place: Place | None) -> Slot:
     number = found["list"] or found["only"]
-    return Slot(which=int(number) if number else None, part=found["part"] or found["number"] or "", place=place)
+    part = found["part"] or found["number"] or ""
+    return Slot(which=int(number) if number else None, part=part, place=place, text=found[0])
 
 
 def _cut_word(word: str, pattern: "re.Pattern[str]") -> "tuple[str | Slot, ...]":
