@@ -19,7 +19,7 @@ QueuectlError                    1
 
 MAX_MESSAGE = 600
 MAX_NAME = 200
-SHORT_WORD = 4
+LIKENESS = 0.7
 
 
 class QueuectlError(Exception):
@@ -114,5 +114,5 @@ def did_you_mean(name: str, known: "list[str] | tuple[str, ...]") -> str:
 
     bare = {str(each).lstrip("-"): each for each in reversed(known)}  # dashes alike say nothing
     word = name[:MAX_MESSAGE].lstrip("-")
-    near = difflib.get_close_matches(word, bare, n=1, cutoff=0.6 if len(word) > SHORT_WORD else 0.7)
+    near = difflib.get_close_matches(word, bare, n=1, cutoff=LIKENESS)
     return f"; did you mean {str(bare[near[0]])!r}?" if near else ""

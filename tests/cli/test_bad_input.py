@@ -128,6 +128,7 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["config", "unset", "nonsense"], ["unknown setting 'nonsense'", "queuectl config list"]),
     (["frobnicate"], ["unknown command 'frobnicate'", "queuectl --help"]),
     (["pause"], ["unknown command 'pause'; did you mean 'queuectl queue pause'?"]),
+    (["group"], ["unknown command 'group'; did you mean 'queuectl status --groups'?"]),
     (["start"], ["did you mean 'queuectl worker start'?"]),
     (["backup"], ["FILE missing", "queuectl backup --help"]),
     (["config", "set"], ["KEY and VALUE missing"]),

@@ -250,7 +250,7 @@ def test_status_of_everything_names_the_groups_that_are_under_way(cli: Cli) -> N
     for name in ("a", "b", "c", "d", "e", "f"):
         cli.enqueue("--group", name, "--delay", "1h", "true")
 
-    assert "groups under way: f, e, d, c, b; see: queuectl status --group f\n" in cli.ok("status")
+    assert "groups under way: f, e, d, c, b; see: queuectl status --groups\n" in cli.ok("status")
     assert cli.json("status")[0]["groups"] == ["f", "e", "d", "c", "b"]
     for name in ("a", "b", "c", "d", "e"):
         cli.ok("cancel", "--group", name)
@@ -282,3 +282,23 @@ def test_a_thousand_jobs_that_were_cancelled_are_retried(cli: Cli) -> None:
 
     assert cli.ok("retry", "--group", "g") == "2,501 retried: 2,500 cancelled, 1 dead\n"
     assert counts_of(cli) == {"pending": 2501}
+
+
+def test_groups_are_listed_with_how_far_each_is(cli: Cli) -> None:
+    assert (cli.ok("status", "--groups"), cli.json("status", "--groups")) == ("", [])
+    enqueue_all(cli, ["true", "exit 1"], group="old", max_retries=0)
+    enqueue_all(cli, ["exit 1", "true"], group="shut", max_retries=0, max_failures=0)
+    cli.drain()
+    enqueue_all(cli, ["true"], group="new")
+
+    headers, *rows = cli.ok("status", "--groups").splitlines()
+
+    assert headers.split() == ["GROUP", "JOBS", "COMPLETED", "FAILED", "IS", "ADDED"]
+    assert sorted(row.rsplit(maxsplit=2)[0].split(maxsplit=4) for row in rows) == [
+        ["new", "1", "0", "0", "under way"],
+        ["old", "2", "1", "1", "over"],
+        ["shut", "2", "0", "2", "stopped"],
+    ]
+    assert {group["group"] for group in cli.json("status", "--groups")} == {"new", "old", "shut"}
+    for words in (("--group", "old"), ("--watch",)):
+        assert cli.run("status", "--groups", *words).returncode == 2

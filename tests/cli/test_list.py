@@ -192,6 +192,7 @@ def test_all_columns_can_be_asked_for_at_once_and_a_wrong_one_gets_the_nearest(l
     done = local.run("list", "--columns", "id,stat")
     assert (done.returncode, done.stdout) == (2, "")
     assert "unknown column 'stat'; did you mean 'state'?" in done.stderr
+    assert "unknown column 'parent'\n  known: id, number" in local.run("list", "--columns", "parent").stderr
     assert local.run("list", "--columns", "id", "--json").returncode == 2
     assert local.run("list", "--columns", ",").returncode == 2
 
@@ -247,3 +248,28 @@ def test_columns_tell_what_a_job_asks_for_and_which_limit_it_waits_for(local: Cl
     assert plain.split() == ["-", "db", "-", "-", "-"]
     assert re.match(r"- +db +mutex db +\d{4}-\d\d-\d\d .* -$", parked)
     assert re.match(r"api +- .* gpu, mem=4KiB$", needy)
+
+
+def test_columns_tell_what_a_job_belongs_to_and_runs_after(cli: Cli) -> None:
+    for name in ("a", "b", "c", "d"):
+        cli.enqueue("--id", name, "true")
+    cli.enqueue("--group", "g", "--unique", "sync", "--after", "a,any:b", "true")
+    cli.enqueue("--after", "a,b,c,fail:d", "true")
+    cli.ok("schedule", "add", "nightly", "@daily", "true")
+    cli.ok("schedule", "run", "nightly")
+
+    _, of_schedule, later, first, *rest = cli.ok("list", "--columns", "id,group,unique,schedule,after").splitlines()
+
+    assert first.split() == ["5", "g", "sync", "-", "a,any:b"]
+    assert later.split(maxsplit=4) == ["6", "-", "-", "-", "a,b,c and 1 more"]
+    assert of_schedule.split() == ["7", "-", "-", "nightly", "-"]
+    assert rest[0].split() == ["d", "-", "-", "-", "-"]
+
+
+def test_a_parent_that_is_gone_is_shown_by_its_number(cli: Cli) -> None:
+    cli.enqueue("--id", "a", "true")
+    cli.enqueue("--after", "any:a", "true")
+    cli.ok("worker", "start", "--until-idle")
+    cli.ok("delete", "a")
+
+    assert cli.ok("list", "2", "--columns", "after").splitlines()[1] == "any:1"

@@ -137,7 +137,13 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("schedule edit beat --overlap skip --priority 5 --json")
     yield _line("schedule pause beat --json")
     yield _line("wait done --json")
-    for words in ("wait --group plain", "status --group plain", "status --group mixed", "retry --group plain"):
+    for words in (
+        "wait --group plain",
+        "status --group plain",
+        "status --group mixed",
+        "status --groups",
+        "retry --group plain",
+    ):
         yield _line(f"{words} --json")
     yield _line("cancel --group plain --dry-run --json")
     yield "run", ["run", "--json", "echo a; echo b >&2"]

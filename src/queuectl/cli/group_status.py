@@ -1,9 +1,11 @@
-"""`status --group`: where a group stands, once or from now on."""
+"""`status --group`: where a group stands, once or from now on; `status --groups`: where each of the newest does."""
 
 from queuectl.actions.regroup import refuse_unknown_group
 from queuectl.cli.group_text import digest, group_facts, group_shape
-from queuectl.cli.text import facts, print_json
-from queuectl.store import group_views
+from queuectl.cli.text import facts, moment, note, print_json, table
+from queuectl.errors import BadInput
+from queuectl.model.states import State
+from queuectl.store import group_views, groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database, Tx
     from queuectl.store.group_views import GroupView
 
+LISTED = 50
+HEADERS = ("GROUP", "JOBS", "COMPLETED", "FAILED", "IS", "ADDED")
 LEAST_BAR = 10
 WIDEST_BAR = 60
 
@@ -44,6 +48,36 @@ def show_group(args: "Args", target: "Target", database: "Database", name: str) 
     else:
         _print(view)
     return 0
+
+
+def list_groups(args: "Args", database: "Database") -> int:
+    """Print where each of the newest groups stands, the newest first."""
+    if args.group is not None or args.watch:
+        other = "--watch" if args.watch else "--group"
+        raise BadInput(f"--groups and {other} do not go together", hint="one group alone: queuectl status --group NAME")
+
+    def look(tx: "Tx") -> "tuple[list[GroupView], bool]":
+        names = groups.names(tx, LISTED + 1)
+        views = [group_views.view(tx, name) for name in names[:LISTED]]
+        return [view for view in views if view is not None], len(names) > LISTED
+
+    views, has_more = database.read(look)
+    if args.json:
+        for view in views:
+            print_json(group_shape(view))
+    elif views:
+        table(HEADERS, [_row(view) for view in views], right=HEADERS[1:4])
+    else:
+        note("no groups; a job is of one by: queuectl enqueue --group NAME ...")
+    if has_more:
+        note(f"the newest {LISTED} groups are shown")
+    return 0
+
+
+def _row(view: "GroupView") -> tuple[str, ...]:
+    state = "stopped" if view.group.stopped_at is not None else "over" if view.is_over else "under way"
+    numbers = (view.total, view.counts.get(State.COMPLETED, 0), view.failed)
+    return view.name, *(f"{number:,}" for number in numbers), state, moment(view.group.created_at, view.now)
 
 
 def _print(view: "GroupView") -> None:

@@ -1,13 +1,14 @@
 """List jobs, newest first."""
 
 from queuectl.actions.selection import filters, numbers, seq_of
-from queuectl.cli.columns import COLUMNS, DEFAULT_COLUMNS, RIGHT
+from queuectl.cli.columns import AFTER, COLUMNS, DEFAULT_COLUMNS, RIGHT, Seen
 from queuectl.cli.selection import add_filter, add_names, add_state, read_selection
 from queuectl.cli.store import open_store
 from queuectl.cli.text import note, print_json, table
 from queuectl.errors import BadInput, UnknownName
+from queuectl.model.after import parent_text
 from queuectl.model.shapes import job_shape
-from queuectl.store import jobs
+from queuectl.store import edges, jobs
 from queuectl.store.jobs import Order
 
 TYPE_CHECKING = False
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1_000_000
+PARENTS_SHOWN = 3
 EXAMPLES = """\
   queuectl list
   queuectl list 3-9 last
@@ -28,6 +30,7 @@ EXAMPLES = """\
   queuectl list --command rsync --error 'exit code 23' --since 2h
   queuectl list --tag newsletter --limit 10 --json
   queuectl list --state completed --sort finished --columns id,finished,took,command
+  queuectl list --group scans --columns id,state,after,command
   queuectl list --before 1200
   queuectl list --state pending --limit 100000 -q | xargs queuectl cancel
 """
@@ -60,16 +63,17 @@ def run(args: "Args") -> int:
 
     is_for_programs = args.json or args.quiet  # they count for themselves
 
-    def look(tx: "Tx") -> "tuple[list[Job], int | None, int]":
+    def look(tx: "Tx") -> "tuple[list[Job], int | None, Seen]":
         chosen = selection
         if args.before is not None:
             chosen = chosen.replace(wanted=chosen.wanted.replace(last=seq_of(tx, args.before) - 1))
         found, total = _first(tx, chosen, order, limit, is_reversed=args.reverse)
         if total is None and not is_for_programs:
             total = jobs.count_matching(tx, filters(tx, chosen)[0])
-        return found, total, tx.now
+        after = _parents(tx, found) if AFTER in columns and not is_for_programs else {}
+        return found, total, Seen(now=tx.now, after=after)
 
-    found, total, now = open_store(args).read(look)
+    found, total, seen = open_store(args).read(look)
     left_out = total is None or total > len(found)
     if args.json:
         for job in found:
@@ -78,7 +82,7 @@ def run(args: "Args") -> int:
         for job in found:
             print(job.id)
     elif found:
-        print_jobs(found, now, columns)
+        _print_jobs(found, seen, columns)
     else:
         is_narrow = selection.names or selection.wanted != jobs.Filter() or args.before is not None
         note("no jobs match" if is_narrow else "no jobs yet; add one: queuectl enqueue 'echo hello'")
@@ -87,12 +91,12 @@ def run(args: "Args") -> int:
     return 0
 
 
-def print_jobs(found: "list[Job]", now: int, columns: "Sequence[str]" = DEFAULT_COLUMNS) -> None:
+def _print_jobs(found: "list[Job]", seen: Seen, columns: "Sequence[str]") -> None:
     """Print jobs as a table."""
     headers = [name.upper() for name in columns]
     table(
         headers,
-        ([COLUMNS[name](job, now) for name in columns] for job in found),
+        ([COLUMNS[name](job, seen) for name in columns] for job in found),
         right=[name.upper() for name in columns if name in RIGHT],
     )
 
@@ -116,6 +120,22 @@ def _first(
     if order is Order.ADDED:
         return jobs.by_seqs(tx, seqs[:limit] if is_reversed else seqs[: -limit - 1 : -1]), len(seqs)
     return jobs.in_order(jobs.by_seqs(tx, seqs), order, is_reversed=is_reversed)[:limit], len(seqs)
+
+
+def _parents(tx: "Tx", found: "list[Job]") -> dict[int, str]:
+    """Return by the number of a job what it runs after, as `--after` takes it; of many the first few."""
+    parents: dict[int, list[edges.Edge]] = {}
+    for edge in sorted(edges.between(tx, [job.seq for job in found]), key=lambda each: each.parent_seq):
+        parents.setdefault(edge.child_seq, []).append(edge)
+    first = {edge.parent_seq for of_one in parents.values() for edge in of_one[:PARENTS_SHOWN]}
+    ids = {job.seq: job.id for job in jobs.by_seqs(tx, sorted(first))}
+    return {seq: _parents_text(of_one, ids) for seq, of_one in parents.items()}
+
+
+def _parents_text(of_one: "list[edges.Edge]", ids: "Mapping[int, str]") -> str:
+    shown = of_one[:PARENTS_SHOWN]
+    text = ",".join(parent_text(edge.kind, ids.get(edge.parent_seq, str(edge.parent_seq))) for edge in shown)
+    return f"{text} and {len(of_one) - len(shown):,} more" if len(of_one) > len(shown) else text
 
 
 def _footer(found: "list[Job]", total: int | None, order: Order, *, is_reversed: bool) -> str:

@@ -159,6 +159,8 @@ def _run(name: str, argv: list[str], defaults: dict[str, object]) -> int:
         return run(argv, str(defaults["db"]) if defaults["db"] else None)
     if name in _GROUP_OF:
         raise UnknownName(f"unknown command {name!r}; did you mean 'queuectl {_GROUP_OF[name]} {name}'?")
+    if name in ("group", "groups"):
+        raise UnknownName(f"unknown command {name!r}; did you mean 'queuectl status --groups'?")
     if name not in COMMANDS:
         raise UnknownName.among("command", name, [*COMMANDS, *ALIASES], hint="see: queuectl --help")
     from importlib import import_module

@@ -1,6 +1,6 @@
 """Count jobs by state and queue, and list the living workers; with --watch, again whenever something changes.
 
-With --group: how far a group is, how quickly it goes on, and what failed in it.
+With --group: how far a group is, how quickly it goes on, and what failed in it; with --groups: the newest of them.
 """
 
 import sys
@@ -38,6 +38,7 @@ EXAMPLES = """\
   queuectl status
   queuectl status --watch
   queuectl status --json
+  queuectl status --groups
   queuectl status --group nightly
   queuectl
 """
@@ -76,6 +77,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the arguments."""
     parser.add_argument("-w", "--watch", action="store_true", help="show it again whenever it changes, until Ctrl-C")
     parser.add_argument("--group", metavar="NAME", help="show a group alone")
+    parser.add_argument("--groups", action="store_true", help="list the newest groups: how many jobs, how many failed")
     parser.set_defaults(run=run)
 
 
@@ -83,6 +85,10 @@ def run(args: "Args") -> int:
     """Print where everything stands, once or from now on."""
     target = target_of(args)
     database = connect(target)
+    if args.groups:
+        from queuectl.cli.group_status import list_groups
+
+        return list_groups(args, database)
     if args.group is not None:
         from queuectl.cli.group_status import show_group
 
@@ -194,8 +200,9 @@ def waiting_lines(found: Snapshot) -> list[str]:
 
 
 def group_lines(found: Snapshot) -> list[str]:
-    """Return a line that names the groups under way, and the command that shows how far one is."""
+    """Return a line that names the groups under way, and the command that shows how far they are."""
     if not found.groups:
         return []
-    what = "group" if len(found.groups) == 1 else "groups"
-    return [f"{what} under way: {', '.join(found.groups)}; see: queuectl status --group {found.groups[0]}"]
+    if len(found.groups) == 1:
+        return [f"group under way: {found.groups[0]}; see: queuectl status --group {found.groups[0]}"]
+    return [f"groups under way: {', '.join(found.groups)}; see: queuectl status --groups"]
