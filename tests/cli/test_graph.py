@@ -76,6 +76,26 @@ def test_what_failed_and_what_it_took_along_is_seen(local: Cli) -> None:
     )
 
 
+def test_a_job_that_is_kept_below_one_that_failed_is_marked(local: Cli) -> None:
+    batch(
+        local,
+        {"id": "p", "command": "false"},
+        {"id": "k", "after": "p", "on_dead_dependency": "keep"},
+        {"id": "f", "after": "fail:k"},
+    )
+
+    local.drain()
+
+    assert (
+        local.ok("graph", "p")
+        == """\
+* p              dead        false
+  └─ kept: k     blocked     true
+     └─ fail: f  blocked     true
+"""
+    )
+
+
 def test_a_wide_fan_is_summed_up_and_said_so(local: Cli) -> None:
     batch(local, {"id": "hub"}, *({"after": "hub"} for _ in range(120)))
 
@@ -269,7 +289,7 @@ def test_why_says_of_a_kept_job_who_failed_and_how_to_go_on(local: Cli) -> None:
     text = local.ok("why", "c")
 
     assert "it waits for p (dead), which ended otherwise than it asked; it is kept\n" in text
-    remedy = "queuectl retry p (or, without it: queuectl edit c --after none)"
+    remedy = "queuectl retry p (or, without it: queuectl edit c --after none); to give it up: queuectl cancel c"
     assert f"to change it: {remedy}\n" in text
     assert local.job("c")["remedy"] == remedy
     assert local.json("why", "c")[0]["remedy"] == remedy

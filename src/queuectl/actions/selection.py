@@ -77,6 +77,8 @@ def no_such_job(tx: "Tx", name: str) -> NotFound:
     """Return the error for a name that no job has: with the nearest id, or what else may have been meant."""
     if name in STATE_NAMES:
         return NotFound(f"no job {name!r}", hint=f"jobs in this state: queuectl list --state {name}")
+    if span_of(name) is not None:
+        return NotFound(f"{name} is a range, and here one job is meant", hint=f"list them with: queuectl list {name}")
     meant = "" if name.isdigit() else did_you_mean(name, jobs.ids_around(tx, name, NEIGHBOURS))
     return NotFound(f"no job {name!r}{meant}", hint="list them with: queuectl list")
 

@@ -47,7 +47,7 @@ def _kept(job: "Job", name: str, over: "Sequence[Link]") -> Gate:
         words=words,
         reason=f"{links_text(over)}, which ended otherwise than it asked; it is kept",
         jobs=tuple(link.id for link in over if link.job_state is not None),
-        remedy=_mending(over, job),
+        remedy=f"{_mending(over, job)}; to give it up: queuectl cancel {job.id}",
     )
 
 

@@ -1,8 +1,8 @@
 """Draw which jobs run after which, around one: all that hang together with it, the nearest first.
 
 A job stands below one that it runs after, each once; where it runs after several, the others name it. The job asked
-for is marked with `*`. What is not plain is written on the line: any: ended, fail: did not complete, and broken where
-the one above ended otherwise than asked.
+for is marked with `*`. What is not plain is written on the line: any: ended, fail: did not complete, and where the one
+above ended otherwise than asked, broken, or kept of a job that goes on waiting all the same.
 """
 
 import sys
@@ -15,7 +15,7 @@ from queuectl.cli.text import COLOURS, note, print_json, safe, short
 from queuectl.errors import BadInput, NotFound
 from queuectl.model.after import EdgeState, Kind
 from queuectl.model.graph import Side, graph_shape
-from queuectl.model.states import State
+from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.store import jobs
 
@@ -154,16 +154,19 @@ class Drawing:
             yield Line(lead=f"{below}{BAR if ties or rest else SPACE}", name=f"(after {others.words})")
         for tie in ties:
             is_last = tie is ties[-1] and rest is None
-            lead = f"{below}{END if is_last else FORK}{_label(tie)}"
+            lead = f"{below}{END if is_last else FORK}{self._label(tie)}"
             yield from self._job(tie.child, lead, f"{below}{SPACE if is_last else BAR}", depth + 1)
         if rest is not None:
             yield Line(lead=f"{below}{END}", name=f"and {rest.words}")
 
-
-def _label(tie: "Tie") -> str:
-    """Say what is not plain of a dependency: how the one above must end, and that it ended otherwise."""
-    kind = "" if tie.kind is Kind.OK else f"{tie.kind}: "
-    return f"{kind}broken: " if tie.edge_state is EdgeState.BROKEN else kind
+    def _label(self, tie: "Tie") -> str:
+        """Say what is not plain of a dependency: how the one above must end, and that it ended otherwise."""
+        kind = "" if tie.kind is Kind.OK else f"{tie.kind}: "
+        if tie.edge_state is EdgeState.BROKEN:
+            return f"{kind}broken: "
+        above = self._graph.nodes[tie.parent].job
+        is_over = above is not None and above.state in FINAL
+        return f"{kind}kept: " if is_over and tie.edge_state is EdgeState.WAITING else kind
 
 
 def _print(graph: "Graph") -> None:
