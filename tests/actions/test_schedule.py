@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import count
 
 import pytest
 
@@ -10,7 +11,7 @@ from queuectl.actions.connect import Target, connect
 from queuectl.actions.control import set_setting
 from queuectl.actions.doctor import examine
 from queuectl.actions.gatekeeping import delete_limit, set_limit
-from queuectl.actions.schedule import Tick, tick
+from queuectl.actions.schedule import MOST_AT_ONCE, Tick, tick
 from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.finding import Finding, Level
 from queuectl.model.schedule import Fire, FireOutcome, Schedule
@@ -42,6 +43,12 @@ def tick_at(db: Database, now: int) -> Tick:
     """Let time pass and somebody look."""
     db.read_clock = FakeClock(now=now)
     return tick(db)
+
+
+def tick_all_at(db: Database, now: int) -> None:
+    """Let time pass and somebody look until nothing is due."""
+    while tick_at(db, now).fired:
+        pass
 
 
 def get(db: Database, name: str = "s") -> Schedule:
@@ -126,12 +133,13 @@ def test_a_fleet_that_was_down_follows_the_rule_and_goes_on(
 def test_beyond_the_cap_the_newest_are_kept_and_the_rest_is_one_row(db: Database) -> None:
     add(db, every="1s", misfire="all", misfire_cap=5)
 
-    tick(db)
     tick_at(db, NOW + DAY_MS)
 
-    given_up, *fired = fires(db)[:6]
+    given_up, *fired = fires(db)
     assert (given_up.outcome, given_up.missed) == (FireOutcome.MISSED, 1000)
-    assert [one.instant for one in fired] == [NOW + DAY_MS - MINUTE_MS - ago * SECOND_MS for ago in (4, 3, 2, 1, 0)]
+    # Five for those that were missed, and the one that is due now.
+    assert [one.instant for one in fired] == [NOW + DAY_MS - ago * SECOND_MS for ago in (5, 4, 3, 2, 1, 0)]
+    assert {one.outcome for one in fired} == {FireOutcome.FIRED}
 
 
 def test_a_schedule_of_each_second_that_was_down_for_a_year_is_back_in_one_transaction_each(
@@ -144,7 +152,7 @@ def test_a_schedule_of_each_second_that_was_down_for_a_year_is_back_in_one_trans
     done = tick(db)
 
     assert begins.writes == done.fired + 1
-    assert done.fired == 61  # the row of what was missed, and the minute of grace, late
+    assert done.fired == 2  # the row of what was missed, and the instant that is due now
     assert get(db).next_at == NOW + 365 * DAY_MS + SECOND_MS
 
 
@@ -215,6 +223,37 @@ def test_a_job_that_cannot_be_added_is_on_record_and_the_schedule_goes_on(db: Da
     assert fires(db)[-1].outcome == "fired"
 
 
+def test_of_many_that_were_missed_only_the_refused_ones_get_no_job(db: Database) -> None:
+    add(db, "s", {"unique": "k", "on_conflict": "error"}, every="1h", misfire="all")
+
+    done = tick_at(db, NOW + 10 * HOUR_MS + 30 * MINUTE_MS)
+
+    [first, *others] = fires(db)
+    assert (first.outcome, first.instant) == (FireOutcome.FIRED, NOW + HOUR_MS)
+    assert [one.outcome for one in others] == [FireOutcome.REFUSED] * 9
+    assert {one.why for one in others} == {f"job {first.job_seq} has the key 'k'"}
+    assert (len(done.notes), job_seqs(db)) == (9, [first.job_seq])
+    assert get(db).next_at == NOW + 11 * HOUR_MS
+
+
+def test_each_of_many_that_were_missed_has_a_transaction_of_its_own_and_others_have_their_turn(db: Database) -> None:
+    add(db, "many", every="1m", misfire="all", misfire_cap=1000)
+    now = NOW + 5 * HOUR_MS
+    db.read_clock = FakeClock(now=now - 4 * SECOND_MS)
+    add(db, "quick", every="1s")
+    clock = count(now)
+    db.read_clock = lambda _: next(clock)
+
+    done = tick(db)
+
+    assert done.fired == MOST_AT_ONCE
+    assert len(fires(db, "quick")) == 4
+    assert len(fires(db, "many")) == MOST_AT_ONCE - 4
+    assert get(db, "many").next_instant == NOW + (MOST_AT_ONCE - 3) * MINUTE_MS
+    tick_all_at(db, now + SECOND_MS)
+    assert [one.instant for one in fires(db, "many")] == [NOW + step * MINUTE_MS for step in range(1, 301)]
+
+
 def test_a_schedule_in_a_zone_this_host_does_not_know_is_left_for_another_and_holds_nobody_up(db: Database) -> None:
     add(db, "strange", every="10m")
     add(db, "other", every="10m")
@@ -232,7 +271,7 @@ def test_a_schedule_in_a_zone_this_host_does_not_know_is_left_for_another_and_ho
 def test_all_fields_of_a_job_reach_it(db: Database) -> None:
     job: dict[str, object] = {
         "queue": "mail", "priority": 7, "tags": ["a"], "timeout": "5m", "max_retries": 1, "env": {"A": "b"},
-        "mutex": ["db"], "memory": "1G", "deadline": "2h", "success_codes": [0, 3], "input": "hello", "hold": True,
+        "mutex": ["db"], "memory": "1G", "deadline": "2h", "success_codes": [0, 3], "input": "hello",
     }  # fmt: skip
     add(db, "s", job)
 
@@ -249,7 +288,7 @@ def test_all_fields_of_a_job_reach_it(db: Database) -> None:
     assert made.env_map == {
         "A": "b", "QUEUECTL_SCHEDULE": "s", "QUEUECTL_SCHEDULED_FOR": "2027-01-15T08:10:00.000Z",
     }  # fmt: skip
-    assert (made.limit_list, made.deadline_ms, made.state) == (["mutex:db"], 2 * HOUR_MS, State.BLOCKED)
+    assert (made.limit_list, made.deadline_ms, made.state) == (["mutex:db"], 2 * HOUR_MS, State.PENDING)
     assert made.policy_map == {"success_codes": [0, 3]}
     assert made.launch_map == {"memory_bytes": 1 << 30, "has_input": True}
 
@@ -400,15 +439,15 @@ def test_old_fires_are_forgotten_but_for_those_of_jobs_that_are_not_over(db: Dat
     add(db, every="1s", overlap="skip", misfire="all", misfire_cap=1000)
     tick_at(db, NOW + SECOND_MS)
     claim = claim_one(db)
-    tick_at(db, NOW + 400 * SECOND_MS)
+    tick_all_at(db, NOW + 400 * SECOND_MS)
 
     gone = disuse.forget_fires(db)
 
     kept = fires(db)
-    assert (gone, len(kept)) == (399 - 60 - 100 + 60, 101)
+    assert (gone, len(kept)) == (400 - 101, 101)
     assert kept[0].job_seq == claim.job.seq
     settle_run(db, claim, Outcome.exited(0))
-    tick_at(db, NOW + 460 * SECOND_MS)
+    tick_all_at(db, NOW + 460 * SECOND_MS)
     disuse.forget_fires(db)
     assert len(fires(db)) == 100
 
@@ -476,8 +515,7 @@ def test_two_that_are_killed_at_random_for_a_month_fire_each_instant_once(
         except Killed:
             pass
         victim.close()
-    for _ in range(50):
-        tick_at(db, end)
+    tick_all_at(db, end)
 
     made = Counter(
         (job.env_map["QUEUECTL_SCHEDULE"], job.env_map["QUEUECTL_SCHEDULED_FOR"])

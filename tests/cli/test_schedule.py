@@ -54,14 +54,14 @@ def test_every_flag_of_enqueue_is_taken(local: Cli) -> None:
         local, "s", "@daily", "--queue", "mail", "--max-retries", "1", "--timeout", "5m", "--backoff-strategy", "fixed",
         "--deadline", "2h", "--needs", "gpu", "--use", "mem=1G", "--retry-on", "75", "--memory", "1G", "--umask", "027",
         "--mutex", "a,b", "--limit", "api", "--snooze-code", "99:5m", "--secret", "TOKEN", "--stdin", "in.txt",
-        "--env", "A=b", "--split-output", "--hold", "--cwd", "/", "--", "true",
+        "--env", "A=b", "--split-output", "--cwd", "/", "--", "true",
     )  # fmt: skip
 
     local.ok("schedule", "run", "s")
     [job] = local.json("list")
     assert (job["queue"], job["max_retries"], job["timeout"], job["deadline"]) == ("mail", 1, 300, 7200)
     assert (job["mutex"], job["limits"], job["needs"], job["cwd"]) == (["a", "b"], ["api"], ["gpu"], "/")
-    assert job["state"] == "blocked"
+    assert (job["state"], job["env"]["A"]) == ("pending", "b")
 
 
 def test_list_shows_when_each_comes_next_and_what_came_of_the_last_time(local: Cli) -> None:
@@ -122,11 +122,11 @@ def test_preview_of_a_schedule_tells_its_jitter(local: Cli) -> None:
 
 
 def test_edit_changes_what_is_named_and_says_so(local: Cli) -> None:
-    add(local, "s", "@daily", "--tz", "UTC", "--tag", "a", "--env", "A=1", "--timeout", "5m", "--hold", "true")
+    add(local, "s", "@daily", "--tz", "UTC", "--tag", "a", "--env", "A=1", "--timeout", "5m", "true")
 
     text = local.ok(
         "schedule", "edit", "s", "0 3 * * *", "--tag", "b", "--untag", "a", "--env", "B=2", "--unset-env", "A",
-        "--timeout", "none", "--no-hold", "--overlap", "queue", "--", "echo", "x",
+        "--timeout", "none", "--overlap", "queue", "--", "echo", "x",
     )  # fmt: skip
 
     assert 's: cron "@daily" -> "0 3 * * *"' in text
@@ -161,6 +161,8 @@ def test_pause_resume_and_remove_take_many_names(local: Cli) -> None:
         (["add", "s", "--every", "100ms", "true"], 2, "whole seconds"),
         (["add", "s", "--every", "5m", "@daily", "true"], 2, "either a cron line or --every"),
         (["add", "s", "@daily", "--after", "1", "true"], 2, "after has no place"),
+        (["add", "s", "@daily", "--hold", "true"], 2, "hold has no place"),
+        (["add", "s", "--every", "5m", "--jitter", "5m", "true"], 2, "jitter 5m is too long"),
         (["add", "s", "--every", "5m", "--start", "x", "true"], 2, "bad time"),
         (["add", "s", "@daily", "--start", "now", "true"], 2, "--start goes with --every"),
         (["add", "s", "@daily", "--id", "x", "true"], 2, "id has no place"),

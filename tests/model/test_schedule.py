@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from queuectl.errors import BadInput
 from queuectl.model.asked import edited_schedule, job_spec, new_schedule, paused, resumed, taken_back
 from queuectl.model.rhythm import MOST_COUNTED, Rhythm, check_every
-from queuectl.model.schedule import GRACE_MS, Due, Schedule, check_schedule_name, what_is_due
+from queuectl.model.schedule import GRACE_MS, NEVER_MISSED_MS, Due, Schedule, check_schedule_name, what_is_due
 from queuectl.model.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
 NOW = 1_780_000_020_000  # 20 seconds past a minute
@@ -62,22 +62,63 @@ def test_an_instant_noticed_within_the_grace_is_fired_though_late() -> None:
     schedule = a_schedule(every="1h")
     late = (schedule.next_at or 0) + GRACE_MS - 1
 
-    assert what_is_due(schedule, late) == Due(instants=(schedule.next_at or 0,))
+    assert what_is_due(schedule, late) == Due(instant=schedule.next_at)
 
 
 @pytest.mark.parametrize(
     "misfire, due",
     [
         ("skip", Due(given_up=NOW + 30 * MINUTE_MS, given_up_before=2)),
-        ("once", Due(instants=(NOW + 30 * MINUTE_MS,), missed_before=2)),
-        ("all", Due(instants=(NOW + 10 * MINUTE_MS, NOW + 20 * MINUTE_MS, NOW + 30 * MINUTE_MS))),
+        ("once", Due(instant=NOW + 30 * MINUTE_MS, missed_before=2)),
+        ("all", Due(instant=NOW + 10 * MINUTE_MS)),
     ],
 )
 def test_what_was_missed_follows_the_rule(misfire: str, due: Due) -> None:
     schedule = a_schedule(every="10m", misfire=misfire)
 
     assert what_is_due(schedule, NOW + 35 * MINUTE_MS) == due
-    assert schedule.planned(due.last).next_instant == NOW + 40 * MINUTE_MS
+    assert schedule.planned(due.last).next_instant == due.last + 10 * MINUTE_MS
+
+
+def all_due(schedule: Schedule, now: int) -> list[Due]:
+    """Return what is done about a schedule at one moment until nothing of it is due, though more than that at most."""
+    found = []
+    while (schedule.next_at or 0) <= now and len(found) < 2000:
+        found.append(what_is_due(schedule, now))
+        schedule = schedule.planned(found[-1].last)
+    return found
+
+
+@pytest.mark.parametrize("every, down", [("10s", HOUR_MS), ("1s", 59 * SECOND_MS), ("1s", DAY_MS), ("30s", 70_000)])
+@pytest.mark.parametrize("misfire", ["skip", "once"])
+def test_a_short_period_is_missed_by_the_same_rule_as_a_long_one(every: str, down: int, misfire: str) -> None:
+    schedule = a_schedule(every=every, misfire=misfire)
+    newest = schedule.rhythm.newest(NOW, NOW + down, 2)
+
+    missed, usual = all_due(schedule, NOW + down)
+
+    assert missed.last == newest[0]
+    assert (missed.given_up, missed.instant)[misfire == "once"] == newest[0]
+    assert (missed.given_up is None, missed.instant is None) == (misfire == "once", misfire == "skip")
+    assert usual == Due(instant=newest[1])
+
+
+@pytest.mark.parametrize("misfire", ["skip", "once", "all"])
+def test_who_is_busy_for_some_seconds_loses_no_instant_of_a_short_period(misfire: str) -> None:
+    schedule = a_schedule(every="1s", misfire=misfire)
+    now = (schedule.next_at or 0) + NEVER_MISSED_MS - 1
+
+    assert all_due(schedule, now) == [Due(instant=NOW + second * SECOND_MS) for second in range(1, 6)]
+
+
+def test_an_instant_of_a_period_shorter_than_the_grace_is_missed_when_the_next_is_due() -> None:
+    schedule = a_schedule(every="20s", misfire="skip")
+
+    assert all_due(schedule, NOW + 40 * SECOND_MS - 1) == [Due(instant=NOW + 20 * SECOND_MS)]
+    assert all_due(schedule, NOW + 40 * SECOND_MS) == [
+        Due(given_up=NOW + 20 * SECOND_MS),
+        Due(instant=NOW + 40 * SECOND_MS),
+    ]
 
 
 def test_of_too_many_missed_the_newest_get_a_job_and_the_rest_is_counted() -> None:
@@ -88,8 +129,9 @@ def test_of_too_many_missed_the_newest_get_a_job_and_the_rest_is_counted() -> No
     assert due == Due(
         given_up=NOW + 30 * MINUTE_MS,
         given_up_before=2,
-        instants=(NOW + 40 * MINUTE_MS, NOW + 50 * MINUTE_MS),
+        instant=NOW + 40 * MINUTE_MS,
     )
+    assert what_is_due(schedule.planned(due.last), NOW + 55 * MINUTE_MS) == Due(instant=NOW + 50 * MINUTE_MS)
 
 
 @pytest.mark.parametrize("misfire", ["skip", "once", "all"])
@@ -110,8 +152,12 @@ def test_a_year_without_anybody_is_not_walked_through(
     monkeypatch.setattr(Rhythm, "instants", counted)
     due = what_is_due(schedule, NOW + 365 * DAY_MS)
 
-    assert NOW + 365 * DAY_MS - due.last <= GRACE_MS + MINUTE_MS
-    assert len(due.instants) == {"skip": 0, "once": 1, "all": 1000}[misfire]
+    [newest] = schedule.rhythm.newest(NOW, NOW + 365 * DAY_MS - GRACE_MS, 1)
+    if misfire == "all":
+        assert schedule.rhythm.count(due.last - 1, newest) >= 1000 - GRACE_MS // SECOND_MS
+    else:
+        assert due.last >= newest
+    assert (due.instant is None) == (misfire == "skip")
     assert seen < 10_000
 
 
@@ -127,13 +173,48 @@ def test_jitter_is_the_same_whoever_asks_and_spreads_over_all_of_it() -> None:
     assert delays != [schedule.replace(name="other").jitter_of(instant) for instant in instants]
 
 
-def test_with_jitter_an_instant_is_missed_only_when_all_of_it_is_over() -> None:
+def test_with_jitter_the_grace_of_an_instant_begins_when_it_was_to_be_fired() -> None:
     schedule = a_schedule(every="1h", jitter="10m", misfire="skip")
-    instant = schedule.next_instant or 0
+    instant, fires_at = schedule.next_instant or 0, schedule.next_at or 0
 
-    assert instant <= (schedule.next_at or 0) < instant + 10 * MINUTE_MS
-    assert what_is_due(schedule, instant + 10 * MINUTE_MS + GRACE_MS - 1).instants == (instant,)
-    assert what_is_due(schedule, instant + 10 * MINUTE_MS + GRACE_MS).given_up == instant
+    assert instant < fires_at < instant + 10 * MINUTE_MS
+    assert what_is_due(schedule, fires_at + GRACE_MS - 1) == Due(instant=instant)
+    assert what_is_due(schedule, fires_at + GRACE_MS) == Due(given_up=instant)
+
+
+@pytest.mark.parametrize("misfire", ["skip", "once"])
+@pytest.mark.parametrize("now", [NOW + 3 * DAY_MS + minute * MINUTE_MS for minute in range(0, 60, 7)])
+def test_with_a_long_jitter_what_was_missed_gets_one_job_or_none(misfire: str, now: int) -> None:
+    schedule = a_schedule(cron="0 * * * *", jitter="59m", misfire=misfire)
+
+    missed, *usual = all_due(schedule, now)
+
+    assert (missed.instant is None) == (misfire == "skip")
+    assert len(usual) <= 1
+    assert all(now - schedule.fires_at(each.instant or 0) < GRACE_MS for each in usual)
+
+
+@pytest.mark.parametrize(
+    "asked, gap",
+    [
+        ({"every": "1m", "jitter": "1m"}, "1m"),
+        ({"every": "1m", "jitter": "7d"}, "1m"),
+        ({"cron": "0 * * * *", "jitter": "12h"}, "1h"),
+        ({"cron": "0,5 2 * * *", "jitter": "10m"}, "5m"),
+    ],
+)
+def test_jitter_that_reaches_the_next_instant_is_refused(asked: dict[str, object], gap: str) -> None:
+    with pytest.raises(BadInput, match=f"come {gap} apart") as raised:
+        a_schedule(**asked)
+
+    assert raised.value.hint == f"give less than {gap}"
+    with pytest.raises(BadInput, match="apart"):
+        edited_schedule(a_schedule(every="30d"), asked, {}, now=NOW)
+
+
+def test_a_period_that_becomes_as_short_as_the_jitter_is_refused() -> None:
+    with pytest.raises(BadInput, match="jitter 5m is too long"):
+        edited_schedule(a_schedule(every="10m", jitter="5m"), {"every": "5m"}, {}, now=NOW)
 
 
 def test_pause_takes_the_next_time_away_and_resume_leaves_out_what_came_meanwhile() -> None:
@@ -176,7 +257,7 @@ def test_none_takes_a_field_back_but_not_a_queue_of_that_name() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("field", ["id", "run_at", "delay"])
+@pytest.mark.parametrize("field", ["id", "run_at", "delay", "after", "hold"])
 def test_what_is_for_a_single_job_is_refused_with_a_hint(field: str) -> None:
     with pytest.raises(BadInput, match=field) as raised:
         a_schedule({**JOB, field: "5s"})

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from queuectl.actions import scheduling
+from queuectl.actions.schedule import MOST_AT_ONCE
 from queuectl.errors import StoreBusy
 from queuectl.runtime import ticker
 from queuectl.runtime.log import Log
@@ -50,6 +51,16 @@ def test_it_fires_what_is_due_and_sleeps_again(db: Database, looking: Ticker) ->
     assert len(db.read(lambda tx: jobs.newest(tx, jobs.Filter(), 9))) == 1
     assert looking.due - time.monotonic() > 3_500
     db.read_clock = real
+
+
+def test_after_some_of_many_that_are_due_it_comes_back_at_once(db: Database, looking: Ticker) -> None:
+    scheduling.add(db, "s", {"every": "1h", "misfire": "all"}, {"command": "true"}, who="ann")
+    db.read_clock = lambda now: now + 50 * 3_600_000
+
+    looking.step()
+
+    assert len(db.read(lambda tx: jobs.newest(tx, jobs.Filter(), 99))) == MOST_AT_ONCE
+    assert looking.due <= time.monotonic()
 
 
 def test_what_another_is_firing_is_looked_at_again_soon_and_not_at_once(

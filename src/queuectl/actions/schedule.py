@@ -1,7 +1,8 @@
 """Schedule: firing what is due. Anybody may tick, as often as they like: each instant is dealt with once.
 
 The row of the schedule is locked, the fire written under a key of schedule and instant, the job added and the next
-instant planned, all in one transaction; whoever is killed in the middle has done nothing.
+instant planned, all in one transaction; whoever is killed in the middle has done nothing. Each of many instants that
+were missed has a transaction of its own, and meanwhile other schedules have their turn.
 """
 
 from queuectl.actions import acts
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from queuectl.model.schedule import Due, Schedule
     from queuectl.store.database import Database, Tx
 
-MOST_AT_ONCE = 100
+MOST_AT_ONCE = 20
+"""After so many transactions a supervisor looks at its workers, and comes back at once if more is due."""
 LEFT_MS = 30_000
 WHO = "schedule {}"
 
@@ -27,7 +29,7 @@ class Tick(Value):
     """What one look at the schedules brought."""
 
     fired: int
-    """How many schedules were due and dealt with."""
+    """How often a schedule was due and dealt with."""
     notes: tuple[str, ...] = ()
     """What went wrong, a sentence each."""
 
@@ -52,7 +54,7 @@ class _NoTime(Exception):
 
 
 def tick(database: "Database", most: int = MOST_AT_ONCE) -> Tick:
-    """Fire the schedules whose time has come, the longest due first, each in a transaction of its own."""
+    """Fire the schedules whose time has come, the longest due first, each instant in a transaction of its own."""
     notes: list[str] = []
     for fired in range(most):
         try:
@@ -105,17 +107,24 @@ def _fire_due(tx: "Tx") -> bool:
         return False
     try:
         due = what_is_due(schedule, tx.now)
-        planned = schedule.planned(due.last)
+        planned = _behind_others(schedule.planned(due.last), tx.now)
     except BadInput as error:
         raise _NoTime(schedule, error.message) from error
     _give_up(tx, schedule, due)
-    for place, instant in enumerate(due.instants):
+    if due.instant is not None:
         try:
-            fire(tx, schedule, instant, missed=0 if place else due.missed_before)
+            fire(tx, schedule, due.instant, missed=due.missed_before)
         except (BadInput, Refused) as error:
             raise _NoJob(schedule, due, error.message) from error
     schedules.update(tx, planned)
     return True
+
+
+def _behind_others(planned: "Schedule", now: int) -> "Schedule":
+    """Return a schedule with more that is due as one that is due only now: others that are due come before."""
+    if planned.next_at is None or planned.next_at > now:
+        return planned
+    return planned.replace(next_at=now)
 
 
 def _give_up(tx: "Tx", schedule: "Schedule", due: "Due") -> None:
@@ -141,22 +150,22 @@ def _leave(tx: "Tx", error: _NoTime) -> None:
 
 
 def _pass_by(tx: "Tx", error: _NoJob) -> None:
-    """Put on record why instants got no job, and go on with the next; nothing where somebody dealt with them."""
+    """Put on record why an instant got no job, and go on with the next; nothing where somebody dealt with it."""
     schedule = schedules.lock(tx, error.schedule.name)
     if schedule is None or schedule != error.schedule:
         return
     _give_up(tx, schedule, error.due)
-    for instant in error.due.instants:
-        refused = Fire(
-            schedule=schedule.name,
-            instant=instant,
-            outcome=FireOutcome.REFUSED,
-            is_manual=0,
-            fired_at=tx.now,
-            why=error.why,
-        )
-        schedules.record(tx, refused)
-    schedules.update(tx, schedule.planned(error.due.last))
+    refused = Fire(
+        schedule=schedule.name,
+        instant=error.due.last,
+        outcome=FireOutcome.REFUSED,
+        is_manual=0,
+        fired_at=tx.now,
+        missed=error.due.missed_before,
+        why=error.why,
+    )
+    schedules.record(tx, refused)
+    schedules.update(tx, _behind_others(schedule.planned(error.due.last), tx.now))
 
 
 def _stop(tx: "Tx", seqs: "list[int]", keys: "list[str]") -> None:

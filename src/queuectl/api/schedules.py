@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from queuectl.store.schedules import LastFire
 
     class ScheduleOptions(JobOptions, total=False):
-        """By which rules a schedule comes, and what can be said of its jobs, but for `id`, a time, and `after`."""
+        """By which rules a schedule comes, and what can be said of its jobs: all but `id`, a time, `after`, `hold`."""
 
         every: Duration
         start: Time

@@ -78,8 +78,8 @@ _PREVIEW_EXAMPLES = """\
 """
 MOST_PREVIEWED = 10_000
 FIRES_SHOWN = 10
-_HIDDEN = ("id", "run_at", "delay", "after", "on_dead_dependency")
-_SWITCHES = ("hold", "split_output")
+_HIDDEN = ("id", "run_at", "delay", "after", "on_dead_dependency", "hold")
+_SWITCHES = ("split_output",)
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
@@ -171,7 +171,6 @@ def _add_takings_back(parser: "Parser") -> None:
     parser.add_argument("--unset-env", action="append", metavar="K", help="drop a variable; may be repeated")
     parser.add_argument("--untag", action="append", metavar="TAG", help="remove a tag; may be repeated")
     parser.add_argument("--no-tags", action="store_true", help="remove the tags it has")
-    parser.add_argument("--no-hold", action="store_true", help="let its jobs run without being released")
     parser.add_argument("--no-split-output", action="store_true", help="keep stdout and stderr together")
 
 

@@ -20,7 +20,7 @@ from queuectl.model.schedule import (
     check_schedule_name,
 )
 from queuectl.model.spec import spec_from_fields
-from queuectl.model.units import SECOND_MS, iso_text, time_ms
+from queuectl.model.units import SECOND_MS, duration_text, iso_text, time_ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _OUT_OF_PLACE = {
     "delay": "its line, or --every, says when its jobs run; --jitter lets them wait a little",
     "after": "its line, or --every, says when its jobs run",
     "on_dead_dependency": "jobs of a schedule wait for no others",
+    "hold": "somebody would have to release each of them; let all of it rest with: queuectl schedule pause NAME",
 }
 # Fields that have a value in any case: the word `none` takes nothing back there.
 _KEPT = ("command", "argv", "queue", "cwd", "env", "tags")
@@ -131,10 +132,22 @@ def paused(schedule: Schedule, now: int) -> Schedule:
 def checked(schedule: Schedule, now: int) -> Schedule:
     """Return a schedule whose job could be added, or raise."""
     for name, hint in _OUT_OF_PLACE.items():
-        if name in schedule.fields:
+        if schedule.fields.get(name) not in (None, False):
             raise BadInput(f"{name} has no place in the job of a schedule", hint=hint)
     job_spec(schedule, now, now)
+    _refuse_wide_jitter(schedule, now)
     return schedule
+
+
+def _refuse_wide_jitter(schedule: Schedule, now: int) -> None:
+    """Raise where an instant could come after the one that follows it: they would come in heaps, not spread."""
+    gap_ms = schedule.rhythm.smallest_gap(now) if schedule.jitter_ms else None
+    if gap_ms is not None and schedule.jitter_ms >= gap_ms:
+        raise BadInput(
+            f"jitter {duration_text(schedule.jitter_ms)} is too long: "
+            f"instants of {schedule.rhythm.text!r} come {duration_text(gap_ms)} apart",
+            hint=f"give less than {duration_text(gap_ms)}",
+        )
 
 
 def job_spec(schedule: Schedule, instant: int, now: int) -> JobSpec:

@@ -1,7 +1,7 @@
 """Rhythm: when a schedule comes, by a cron line in a zone or by a stored anchor and a period. Pure."""
 
 from collections import deque
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 
 from queuectl.errors import BadInput
 from queuectl.model.checks import as_duration
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_COUNTED = 1000
+GAPS_SEEN = 50
 _FIRST_WINDOW_MS = HOUR_MS
 
 
@@ -50,6 +51,12 @@ class Rhythm(Value):
     def next_after(self, after: int) -> int | None:
         """Return the first instant after one; None where no more come, for half a century at least."""
         return next(self.instants(after), None)
+
+    def smallest_gap(self, after: int) -> int | None:
+        """Return the shortest time from one of the next instants to the one after it; None where there are no two."""
+        if self.every_ms is not None:
+            return self.every_ms
+        return min((late - early for early, late in pairwise(islice(self.instants(after), GAPS_SEEN))), default=None)
 
     def newest(self, after: int, until: int, most: int) -> list[int]:
         """Return the newest instants after one and up to another, at most so many, in order.

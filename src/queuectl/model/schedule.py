@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.checks import as_duration, as_text, as_whole, check_own_name
-from queuectl.model.units import DAY_MS, MINUTE_MS
+from queuectl.model.units import DAY_MS, MINUTE_MS, SECOND_MS
 from queuectl.model.value import Value
 
 TYPE_CHECKING = False
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from queuectl.model.rhythm import Rhythm
 
 GRACE_MS = MINUTE_MS
-"""An instant that is noticed later than this, and than the jitter, was missed: nobody was there."""
+"""An instant that is noticed later than this, or when the one after it is due as well, was missed: nobody was there."""
+NEVER_MISSED_MS = 5 * SECOND_MS
+"""Who is there but busy notices an instant this late: it is never missed, however short the period is."""
 DEFAULT_CAP = 100
 MAX_CAP = 1000
 MAX_JITTER_MS = 7 * DAY_MS
@@ -100,9 +102,11 @@ class Schedule(Value):
     def planned(self, after: int) -> "Schedule":
         """Return it with the first instant after one as its next."""
         instant = self.rhythm.next_after(after)
-        return self.replace(
-            next_instant=instant, next_at=None if instant is None else instant + self.jitter_of(instant)
-        )
+        return self.replace(next_instant=instant, next_at=None if instant is None else self.fires_at(instant))
+
+    def fires_at(self, instant: int) -> int:
+        """Return when an instant is fired: later than it is by its jitter."""
+        return instant + self.jitter_of(instant)
 
     def jitter_of(self, instant: int) -> int:
         """Return by how much an instant is fired later: the same on every host, whoever asks."""
@@ -141,39 +145,55 @@ class Due(Value):
     given_up: int | None = None
     """The newest instant that was missed and gets no job, with how many before it."""
     given_up_before: int = 0
-    instants: tuple[int, ...] = ()
-    """Those that get a job, in order."""
+    instant: int | None = None
+    """The one that gets a job."""
     missed_before: int = 0
-    """How many missed ones the first of them stands for, beside itself."""
+    """How many missed ones it stands for, beside itself."""
 
     @property
     def last(self) -> int:
         """The last instant that is dealt with."""
-        return self.instants[-1] if self.instants else self.given_up or 0
+        return self.given_up or 0 if self.instant is None else self.instant
 
 
 def what_is_due(schedule: Schedule, now: int) -> Due:
-    """Return what to do now about a schedule that is due: its next instant, or all that were missed by its rule."""
+    """Return what to do now about a schedule that is due: its next instant, or what was missed by its rule.
+
+    Where each of many missed ones gets a job, this is the first of them: ask again when it is dealt with.
+    """
     first = schedule.next_instant
     assert first is not None
-    latest_missed = now - GRACE_MS - schedule.jitter_ms
+    latest_missed = _latest_missed(schedule, first, now)
     if first > latest_missed:
-        return Due(instants=(first,))
-    wanted = {Misfire.SKIP: 1, Misfire.ONCE: 1, Misfire.ALL: schedule.misfire_cap + 1}[schedule.misfire]
-    newest = schedule.rhythm.newest(first - 1, latest_missed, wanted)
+        return Due(instant=first)
     if schedule.misfire is Misfire.ALL:
-        return _each(schedule, first, newest)
-    before = schedule.rhythm.count(first - 1, newest[-1] - 1)
+        return _first_of_all(schedule, first, latest_missed)
+    [newest] = schedule.rhythm.newest(first - 1, latest_missed, 1)
+    before = schedule.rhythm.count(first - 1, newest - 1)
     if schedule.misfire is Misfire.SKIP:
-        return Due(given_up=newest[-1], given_up_before=before)
-    return Due(instants=(newest[-1],), missed_before=before)
+        return Due(given_up=newest, given_up_before=before)
+    return Due(instant=newest, missed_before=before)
 
 
-def _each(schedule: Schedule, first: int, newest: "list[int]") -> Due:
+def _latest_missed(schedule: Schedule, first: int, now: int) -> int:
+    """Return up to when instants were missed; before the first of them where that is not too late.
+
+    Of those that are due the newest is missed when its grace is over, all others because a newer one is due.
+    """
+    if now - schedule.fires_at(first) < NEVER_MISSED_MS:
+        return first - 1
+    # Two: the very newest may still wait for its jitter, which is shorter than the time from one to the next.
+    due = [each for each in schedule.rhythm.newest(first - 1, now, 2) if schedule.fires_at(each) <= now]
+    newest = due[-1] if due else first
+    return newest if now - schedule.fires_at(newest) >= GRACE_MS else newest - 1
+
+
+def _first_of_all(schedule: Schedule, first: int, latest_missed: int) -> Due:
+    newest = schedule.rhythm.newest(first - 1, latest_missed, schedule.misfire_cap + 1)
     if len(newest) <= schedule.misfire_cap:
-        return Due(instants=tuple(newest))
+        return Due(instant=newest[0])
     before = schedule.rhythm.count(first - 1, newest[0] - 1)
-    return Due(given_up=newest[0], given_up_before=before, instants=tuple(newest[1:]))
+    return Due(given_up=newest[0], given_up_before=before, instant=newest[1])
 
 
 def check_schedule_name(value: object) -> str:

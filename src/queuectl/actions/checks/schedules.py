@@ -43,8 +43,8 @@ def schedules(case: "Case") -> "Iterator[Finding]":
         else:
             yield warning(
                 f"no worker is running to fire what has been due for {late}: {names}",
-                f"start one: queuectl worker start -d; what is more than {GRACE_MS // 1000} s late was missed and "
-                "follows the misfire rule of each",
+                f"start one: queuectl worker start -d; what is more than {GRACE_MS // 1000} s late, or later than the "
+                "instant after it, was missed and follows the misfire rule of each",
             )
     for name, why in refused[:NAMED]:
         yield warning(f"schedule {name} got no job the last time: {why}", f"queuectl schedule edit {name} ...")
