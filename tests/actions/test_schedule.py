@@ -203,6 +203,10 @@ def test_replace_cancels_earlier_jobs_and_the_new_one_waits_until_they_are_gone(
 
     assert get_job(db, first).state is State.CANCELLED
     assert claim_one(db).job.seq == third
+    assert get_job(db, second).error == "cancelled before it ran: replaced by a newer job of schedule s"
+    # The first was still there when the third came.
+    assert [one.why for one in fires(db)] == [f"replaced by job {third}", f"replaced by job {third}", None]
+    assert [one.was_replaced for one in fires(db)] == [True, True, False]
 
 
 def test_a_job_that_cannot_be_added_is_on_record_and_the_schedule_goes_on(db: Database) -> None:

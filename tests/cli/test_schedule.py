@@ -104,6 +104,17 @@ def test_show_of_a_job_says_which_schedule_it_comes_from(local: Cli) -> None:
     assert local.ok("logs", number) == f"s {job['schedule']['instant']}\n"
 
 
+def test_a_job_that_another_of_its_schedule_replaced_says_which(local: Cli) -> None:
+    add(local, "s", "@daily", "--overlap", "replace", "true")
+    old, new = (local.ok("schedule", "run", "s").strip() for _ in range(2))
+
+    text = local.ok("show", old)
+
+    assert f"Cause:        cancelled before it ran: replaced by job {new} of schedule s\n" in text
+    assert local.job(old)["error"] == "cancelled before it ran: replaced by a newer job of schedule s"
+    assert re.search(rf"by hand  {old} +cancelled  replaced by job {new}\n", local.ok("schedule", "show", "s"))
+
+
 def test_preview_of_a_line_needs_no_store_and_tells_the_offset_on_both_sides_of_a_turned_clock(local: Cli) -> None:
     instants = local.json("schedule", "preview", "30 2 25 10 *", "2", "--tz", "Europe/Oslo")
 

@@ -86,6 +86,7 @@ def test_replace_ends_the_running_job_before_the_next_begins(cli: Cli) -> None:
         wait_for(lambda: (cli.folder / "lock").exists() or None, "the lock taken")
 
     assert [cli.job(number)["state"] for number in numbers] == ["cancelled", "cancelled", "processing"]
+    assert cli.job(numbers[0])["cause"] == f"cancelled while running: replaced by job {numbers[1]} of schedule long"
 
 
 @pytest.mark.timeout(300)

@@ -6,13 +6,15 @@ were missed has a transaction of its own, and meanwhile other schedules have the
 """
 
 from queuectl.actions import acts
+from queuectl.actions.endings import follow
 from queuectl.actions.submit import Fate
 from queuectl.actions.submit import add as add_jobs
 from queuectl.errors import BadInput, Refused
 from queuectl.model.asked import job_spec
 from queuectl.model.schedule import Fire, FireOutcome, Overlap, what_is_due
+from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
-from queuectl.store import jobs, schedules
+from queuectl.store import jobs, moves, parking, schedules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ MOST_AT_ONCE = 20
 """After so many transactions a supervisor looks at its workers, and comes back at once if more is due."""
 LEFT_MS = 30_000
 WHO = "schedule {}"
+REPLACED_WORDS = "cancelled before it ran: replaced by a newer job of schedule {}"
 
 
 class Tick(Value):
@@ -90,13 +93,13 @@ def fire(tx: "Tx", schedule: "Schedule", instant: int, *, missed: int = 0, is_ma
         return None
     if not schedules.record(tx, fired):
         return None
-    if earlier:
-        _stop(tx, earlier, spec.limit_keys)
+    stopped = _stop(tx, schedule.name, earlier, spec.limit_keys) if earlier else []
     # By the settings of the store alone: who fires it must make no difference.
     [entry] = add_jobs(tx, [spec], who=WHO.format(schedule.name))
     outcome = FireOutcome.SKIPPED if entry.fate is Fate.SKIPPED else FireOutcome.FIRED
     job_seq = None if entry.fate is Fate.SKIPPED else entry.seq
     schedules.note_job(tx, fired.replace(outcome=outcome, job_seq=job_seq, why=entry.note))
+    schedules.note_replaced(tx, schedule.name, [seq for seq in stopped if seq != entry.seq], entry.seq)
     return job_seq
 
 
@@ -168,11 +171,18 @@ def _pass_by(tx: "Tx", error: _NoJob) -> None:
     schedules.update(tx, _behind_others(schedule.planned(error.due.last), tx.now))
 
 
-def _stop(tx: "Tx", seqs: "list[int]", keys: "list[str]") -> None:
-    """Cancel earlier jobs, also running ones; the mutex they share keeps the new one waiting until they are gone."""
+def _stop(tx: "Tx", name: str, seqs: "list[int]", keys: "list[str]") -> list[int]:
+    """Cancel earlier jobs, also running ones, and return those that were not over.
+
+    The mutex they share keeps the new one waiting until they are gone.
+    """
     tx.lock({*jobs.limits_named(tx, seqs), *keys})
-    for job in jobs.lock(tx, seqs):
-        try:
+    unfinished = [job for job in jobs.lock(tx, seqs) if job.state not in FINAL]
+    for job in unfinished:
+        if job.state is State.PROCESSING:
             acts.CANCEL.on_one(tx, job)
-        except Refused:
-            pass  # it ended just now
+            continue
+        cancelled = moves.cancel(tx, [job.seq], REPLACED_WORDS.format(name))
+        parking.left_line(tx, [job])
+        follow(tx, cancelled)
+    return [job.seq for job in unfinished]

@@ -20,7 +20,7 @@ from queuectl.model.needs import Needs, read_needs, units_text
 from queuectl.model.policy import ends_text
 from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
-from queuectl.model.units import counted, duration_text, rough_duration_text, rough_size_text
+from queuectl.model.units import counted, duration_text, rough_duration_text, rough_size_text, time_ms
 from queuectl.model.value import Value
 from queuectl.runtime.follow import measured
 from queuectl.store import attempts, edges, jobs
@@ -67,6 +67,7 @@ class Known(Value):
     """The first of those that run after it."""
     dependents_count: int
     comes_back: str | None
+    cause: str | None
     now: int
 
 
@@ -94,14 +95,16 @@ def show(args: "Args", names: "Sequence[str]") -> int:
 
 
 def _look(target: "Target", tx: "Tx", job: "Job") -> Known:
+    runs = measured(target, tx, attempts.runs_of(tx, job))
     return Known(
         job=job,
-        runs=measured(target, tx, attempts.runs_of(tx, job)),
+        runs=runs,
         wait=why_waiting(tx, job),
         after=edges.parents_of(tx, job.seq),
         dependents=edges.children_of(tx, job.seq, LINKS_IN_JSON) if job.has_dependents else [],
         dependents_count=edges.count_children(tx, job.seq) if job.has_dependents else 0,
         comes_back=how_it_comes_back(tx, job),
+        cause=_replaced_by(tx, job) or cause(job, runs),
         now=tx.now,
     )
 
@@ -114,7 +117,7 @@ def _shape(known: Known) -> dict[str, object]:
         "after": [_link_shape(link) for link in known.after],
         "dependents": [_link_shape(link) for link in known.dependents],
         "dependents_count": known.dependents_count,
-        "cause": cause(known.job, known.runs),
+        "cause": known.cause,
         "schedule": _schedule_shape(known.job),
         "runs": [attempt_shape(run) for run in known.runs],
     }
@@ -126,6 +129,19 @@ def _schedule_shape(job: "Job") -> "dict[str, str] | None":
     if SCHEDULE_VARIABLE not in env or INSTANT_VARIABLE not in env:
         return None
     return {"name": env[SCHEDULE_VARIABLE], "instant": env[INSTANT_VARIABLE]}
+
+
+def _replaced_by(tx: "Tx", job: "Job") -> str | None:
+    """Say which job took the place of one that its schedule cancelled for it."""
+    schedule = _schedule_shape(job) if job.state is State.CANCELLED else None
+    if schedule is None:
+        return None
+    from queuectl.store import schedules  # few jobs come from one
+
+    fire = schedules.fire_of(tx, schedule["name"], time_ms(schedule["instant"], tx.now))
+    if fire is None or fire.job_seq != job.seq or not fire.was_replaced:
+        return None
+    return f"{(job.error or 'cancelled').partition(':')[0]}: {fire.why} of schedule {schedule['name']}"
 
 
 def _link_shape(link: "Link") -> dict[str, object]:
@@ -190,7 +206,7 @@ def print_runs(runs: "list[Attempt]", now: int) -> None:
 def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     """Yield what there is to say of a job; what is empty is left out."""
     job, now = known.job, known.now
-    why = cause(job, known.runs)
+    why = known.cause
     yield "Job", job.id if job.given_id is None else f"{job.id} (number {job.seq})"
     yield "State", f"{job.state}, being cancelled" if job.cancel_requested else job.state.value
     yield from _given("Waits for", known.wait and known.wait.reason)

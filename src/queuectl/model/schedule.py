@@ -22,6 +22,7 @@ MAX_CAP = 1000
 MAX_JITTER_MS = 7 * DAY_MS
 MAX_NAME = 100
 MUTEX_PREFIX = "schedule."
+REPLACED = "replaced by job "
 
 
 class Misfire(StrEnum):
@@ -137,6 +138,11 @@ class Fire(Value):
         fire = super().of_row(row)
         fire.__dict__["outcome"] = FireOutcome(fire.outcome)
         return fire
+
+    @property
+    def was_replaced(self) -> bool:
+        """Whether a newer job of the schedule took the place of its job; `why` names that."""
+        return (self.why or "").startswith(REPLACED)
 
 
 class Due(Value):

@@ -1,12 +1,15 @@
 """Schedules and their fires as rows. When they fire is decided in model/schedule.py, how in actions/."""
 
 from queuectl.model.job import Job
-from queuectl.model.schedule import Fire, Schedule
+from queuectl.model.schedule import REPLACED, Fire, Schedule
 from queuectl.model.value import Value, columns_of
+from queuectl.store.jobs import CHUNK, listed
 from queuectl.store.jobs import COLUMNS as JOB_COLUMNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Params
 
@@ -112,6 +115,23 @@ def note_job(tx: "Tx", fire: Fire) -> None:
         """,
         _params(fire),
     )
+
+
+def note_replaced(tx: "Tx", name: str, seqs: "Sequence[int]", by: int) -> None:
+    """Say of the fires that brought some jobs which job took their place."""
+    for start in range(0, len(seqs), CHUNK):
+        listed_seqs, params = listed("seq", seqs[start : start + CHUNK])
+        tx.changed(
+            f"UPDATE fires SET why = :why WHERE schedule = :name AND job_seq IN ({listed_seqs})",
+            {**params, "name": name, "why": f"{REPLACED}{by}"},
+        )
+
+
+def fire_of(tx: "Tx", name: str, instant: int) -> Fire | None:
+    """Return what came of an instant."""
+    sql = f"SELECT {FIRE_COLUMNS} FROM fires WHERE schedule = :name AND instant = :instant"
+    row = tx.row(sql, {"name": name, "instant": instant})
+    return None if row is None else Fire.of_row(row)
 
 
 def is_on_record(tx: "Tx", name: str, instant: int) -> bool:
