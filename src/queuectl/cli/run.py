@@ -11,6 +11,7 @@ from queuectl.actions import control
 from queuectl.actions.connect import connect
 from queuectl.actions.explain import is_for_a_worker, why_waiting
 from queuectl.actions.submit import Fate, enter
+from queuectl.cli import staying
 from queuectl.cli.enqueue import add_job_options, fields_of_flags, spec_from_words
 from queuectl.cli.logs import Printer
 from queuectl.cli.staying import SIGNAL_CODE, exit_code, outcome_of, tell_failure
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from queuectl.store.database import Database
 
 TAKES_WORDS = True
+FAILURE_CODE = staying.FAILURE_CODE
+"""What main.py gives for whatever goes wrong here: it is not to look like the command's own failure."""
 INTERRUPTED_CODE = 130
 PIPE_SIGNAL = 13
 EXAMPLES = """\
