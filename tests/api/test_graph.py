@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from queuectl import BadInput, Queue, Refused, State
+from queuectl import BadInput, JobFailed, Queue, Refused, State
 from queuectl.actions.connect import Target
 
 
@@ -93,3 +93,17 @@ def test_a_job_is_retried_with_all_that_run_after_it(queue: Queue) -> None:
 
     assert [job.refresh().state for job in (a, b)] == [State.PENDING, State.BLOCKED]
     assert queue.retry(a.number, with_dependents=True) == 1
+
+
+def test_a_failure_says_what_brings_the_job_back(queue: Queue) -> None:
+    parent = queue.enqueue("true", id="p")
+    child = queue.enqueue("true", after=parent)
+    parent.cancel()
+
+    with pytest.raises(JobFailed) as of_parent:
+        parent.wait(check=True)
+    with pytest.raises(JobFailed) as of_child:
+        child.wait(check=True)
+
+    assert of_parent.value.hint == "run again with: queuectl retry p"
+    assert of_child.value.hint.startswith("run again with: queuectl retry p (or, without it: queuectl edit 2")

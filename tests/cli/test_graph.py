@@ -346,4 +346,4 @@ def test_enqueue_on_a_terminal_says_what_the_job_will_wait_for(local: Cli) -> No
     many = on_terminal(local, "enqueue", "--from", "more").screen
 
     assert "will run after p (pending), any:q (pending): make all" in one
-    assert "2 jobs added, 1 of them to run after others" in many
+    assert "2 jobs added (4-5), 1 of them to run after others" in many

@@ -302,3 +302,28 @@ def test_groups_are_listed_with_how_far_each_is(cli: Cli) -> None:
     assert {group["group"] for group in cli.json("status", "--groups")} == {"new", "old", "shut"}
     for words in (("--group", "old"), ("--watch",)):
         assert cli.run("status", "--groups", *words).returncode == 2
+
+
+def test_a_retry_that_cannot_bring_a_job_back_names_the_one_that_has_to_go_first(cli: Cli) -> None:
+    cli.enqueue("--id", "r1", "--max-retries", "0", "exit 1")
+    cli.enqueue("--group", "g", "--after", "r1", "true")
+    cli.drain()
+
+    done = cli.run("retry", "--group", "g")
+
+    assert done.stdout == "0 retried\n"
+    assert "1 cancelled stays so: job 2 was to run after job r1, which is dead" in done.stderr
+    assert "queuectl retry r1" in done.stderr
+
+
+def test_a_cancel_of_a_group_says_how_many_are_still_being_stopped(cli: Cli) -> None:
+    gone = cli.folder / "gone"
+    stubborn = f"trap '' TERM; until test -e {gone}; do sleep 0.05; done"
+    enqueue_all(cli, [stubborn, *["true"] * 3], group="g")
+    cli.ok("worker", "start", "-d")
+    wait_for(lambda: counts_of(cli).get("processing") == 1, "the first runs")
+
+    said = cli.ok("cancel", "--group", "g")
+    gone.touch()
+
+    assert said == "4 cancelled, 1 of them when their workers have stopped them\n"

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from tests.program import PROGRAM, QUOTED, Cli, wait_for
-from tests.scenarios.working import on_sqlite
+from tests.scenarios.working import enqueue_all, on_sqlite
 
 
 def start_wait(cli: Cli, *words: str) -> "subprocess.Popen[str]":
@@ -178,6 +178,17 @@ def test_a_job_cannot_wait_for_itself(cli: Cli) -> None:
     assert "job me cannot wait for itself" in cli.ok("logs", "me")
 
 
+def test_an_interrupt_says_that_many_jobs_go_on_and_names_them_by_their_range(cli: Cli) -> None:
+    enqueue_all(cli, ["true"] * 8)
+    process = start_wait(cli, "1-8")
+    assert process.stderr is not None
+    process.stderr.readline()  # that no worker runs: from now on it waits
+
+    process.send_signal(2)
+
+    assert end_of(process) == (130, "the jobs go on; wait again with: queuectl wait 1-8\n")
+
+
 def test_a_wait_survives_an_interrupt_with_130(cli: Cli) -> None:
     cli.enqueue("true")
     process = start_wait(cli, "last")
@@ -186,5 +197,5 @@ def test_a_wait_survives_an_interrupt_with_130(cli: Cli) -> None:
 
     process.send_signal(2)
 
-    assert end_of(process) == (130, "")
+    assert end_of(process) == (130, "the job goes on; wait again with: queuectl wait 1\n")
     wait_for(lambda: process.poll() is not None, "it is over")

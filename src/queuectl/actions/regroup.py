@@ -27,6 +27,8 @@ class Regrouped(Value):
     """How many run again, by the state they were in."""
     refused: "dict[State, int]"
     """How many do not: what they run after is dead or gone, or another has their key by now."""
+    why: str
+    """Why the first of those does not, and what to do; empty where all run again."""
     stopping: int
     """How many still run though they are to be cancelled."""
     was_stopped: bool
@@ -56,7 +58,7 @@ def retry_group(database: "Database", name: str, *, who: str) -> Regrouped:
         before = _known(tx, name)
         seqs = group_views.failed_seqs(tx, name)
         acts.lock_ahead(tx, seqs)
-        retried, refused = _retry_all(tx, seqs)
+        retried, refused, why = _retry_all(tx, seqs)
         (groups.reopen if retried else groups.lift_stop)(tx, name)
         if retried or before.stopped_at is not None:
             which = f"{min(seqs)} to {max(seqs)}: --group {name}" if seqs else f"--group {name}"
@@ -65,6 +67,7 @@ def retry_group(database: "Database", name: str, *, who: str) -> Regrouped:
         return Regrouped(
             retried=retried,
             refused=dict(Counter(refused.values())),
+            why=why,
             stopping=group_views.stopping(tx, name),
             was_stopped=before.stopped_at is not None,
         )
@@ -72,8 +75,8 @@ def retry_group(database: "Database", name: str, *, who: str) -> Regrouped:
     return database.write(work)
 
 
-def _retry_all(tx: "Tx", seqs: "Sequence[int]") -> "tuple[dict[State, int], dict[int, State]]":
-    """Retry jobs; return how many by the state they were in, and those that are refused, by number."""
+def _retry_all(tx: "Tx", seqs: "Sequence[int]") -> "tuple[dict[State, int], dict[int, State], str]":
+    """Retry jobs; return how many by their state before, those that are refused, by number, and why the first is."""
     retried: Counter[State] = Counter()
     others: list[Job] = []
     for start in range(0, len(seqs), PAGE):
@@ -85,21 +88,24 @@ def _retry_all(tx: "Tx", seqs: "Sequence[int]") -> "tuple[dict[State, int], dict
     if retried:
         tx.wake()
     refused = {job.seq: job.state for job in others}
-    left = 0
+    left, why = 0, ""
     while others and len(others) != left:  # again: one may be refused because a later one has to go first
         left = len(others)
-        others = [job for job in acts.RETRY.ordered(others) if not _is_retried(tx, job)]
+        whys = {job.seq: _why_refused(tx, job) for job in acts.RETRY.ordered(others)}
+        others = [job for job in others if whys[job.seq]]
+        why = next(filter(None, whys.values()), "")
     kept = {job.seq for job in others}
     retried.update(state for seq, state in refused.items() if seq not in kept)
-    return dict(retried), {seq: state for seq, state in refused.items() if seq in kept}
+    return dict(retried), {seq: state for seq, state in refused.items() if seq in kept}, why
 
 
-def _is_retried(tx: "Tx", job: "Job") -> bool:
+def _why_refused(tx: "Tx", job: "Job") -> str:
+    """Retry a job; return nothing, or why it cannot be and what to do."""
     try:
         acts.RETRY.on_one(tx, job)
-    except Refused:
-        return False
-    return True
+    except Refused as error:
+        return f"{error.message}; {error.hint}"
+    return ""
 
 
 def _known(tx: "Tx", name: str) -> "Group":

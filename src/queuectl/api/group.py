@@ -75,7 +75,10 @@ class Group:
             rest = waited.view.total - waited.view.ended
             raise WaitTimedOut(f"{counted(rest, 'job')} of group {self._name!r} not over in time")
         if check and waited.view.failed:
-            raise JobFailed(f"{counted(waited.view.failed, 'job')} of group {self._name!r} did not complete")
+            raise JobFailed(
+                f"{counted(waited.view.failed, 'job')} of group {self._name!r} did not complete",
+                hint=f"run again with: queuectl retry --group {self._name}",
+            )
         return self
 
     def cancel(self) -> int:

@@ -2,6 +2,7 @@
 
 from queuectl.actions import control
 from queuectl.actions.edit import edit
+from queuectl.actions.waiting import how_it_comes_back
 from queuectl.api.fields import plain_fields, time_of, time_or_none
 from queuectl.api.session import ended_of
 from queuectl.clock import wall_ms
@@ -204,7 +205,9 @@ class Job:
         waited = wait_for_all(session.target, session.database, [self.number], timeout_s=timeout)
         [self._row] = ended_of(waited)
         if check and self._row.state is not State.COMPLETED:
-            raise JobFailed(f"job {self.id} is {self._row.state}: {self._row.error or '-'}")
+            row = self._row
+            mending = session.database.read(lambda tx: how_it_comes_back(tx, row)) or f"queuectl retry {row.id}"
+            raise JobFailed(f"job {row.id} is {row.state}: {row.error or '-'}", hint=f"run again with: {mending}")
         return self
 
     def cancel(self) -> "Job":

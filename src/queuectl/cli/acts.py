@@ -4,7 +4,7 @@ import json
 import sys
 
 from queuectl.actions import acts
-from queuectl.actions.selection import EVERYTHING, span_of
+from queuectl.actions.selection import EVERYTHING, span_of, states
 from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe, short
@@ -13,6 +13,7 @@ from queuectl.model.after import OnDead
 from queuectl.model.fields import PARTS
 from queuectl.model.needs import amount_text
 from queuectl.model.shapes import changes_shape
+from queuectl.model.states import State
 from queuectl.model.units import counted, duration_text, local_text, size_text, time_ms
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from queuectl.actions.acts import Act, Chosen, Done, Tally
     from queuectl.actions.selection import Selection
     from queuectl.cli.parser import Args, Parser
-    from queuectl.model.states import State
+    from queuectl.store.database import Database
 
 VALUE_WIDTH = 60
 
@@ -76,7 +77,17 @@ def act_on(args: "Args", act: "Act", selection: "Selection", *, is_sure: bool) -
         return _report_tally(args, chosen, acts.Tally(count=len(chosen.seqs), passed=chosen.passed))
     if chosen.seqs:
         confirm(_affects(chosen), is_sure=is_sure)
-    return _report_tally(args, chosen, acts.act_on_many(database, chosen, who=who()))
+    tally = acts.act_on_many(database, chosen, who=who())
+    return _report_tally(args, chosen, tally, stopping=_still_running(database, chosen))
+
+
+def _still_running(database: "Database", chosen: "Chosen") -> int:
+    """Return how many of the jobs that are cancelled run until their workers have stopped them."""
+    if chosen.act is not acts.CANCEL or State.PROCESSING not in chosen.counts:
+        return 0
+    meant = set(chosen.seqs)
+    found = database.read(lambda tx: states(tx, chosen.selection))
+    return sum(seq in meant and state == State.PROCESSING for seq, state in found)
 
 
 def report(args: "Args", done: "list[Done]") -> int:
@@ -146,7 +157,7 @@ def _sampled(chosen: "Chosen") -> str:
     return ", ".join(chosen.samples) + (f" and {more:,} more" if more else "")
 
 
-def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally") -> int:
+def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally", *, stopping: int = 0) -> int:
     if args.json:
         by_name = {state.value: number for state, number in sorted(tally.passed.items())}
         print_json({"count": tally.count, "passed_by": by_name, "dry_run": args.is_trial})
@@ -154,7 +165,8 @@ def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally") -> int:
     would = "would be " if args.is_trial else ""
     passed = sum(tally.passed.values())
     end = f", {passed:,} passed by: {by_state(tally.passed)}" if passed else ""
-    print(f"{tally.count:,} {would}{chosen.act.done}{end}")
+    running = f", {stopping:,} of them when their workers have stopped them" if stopping else ""
+    print(f"{tally.count:,} {would}{chosen.act.done}{running}{end}")
     if args.is_trial and chosen.seqs:
         print(f"  {by_state(chosen.counts)}: {_sampled(chosen)}")
     if not tally.count and not passed:

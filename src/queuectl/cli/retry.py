@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from queuectl.cli.parser import Args, Parser
+    from queuectl.model.states import State
 
 EXAMPLES = """\
   queuectl retry 12
@@ -75,10 +76,12 @@ def _retry_group(args: "Args", name: str) -> int:
     if done.was_stopped:
         note(f"group {name} was stopped, and goes on now")
     if done.refused:
-        note(
-            f"{by_state(done.refused)} stay so: what they run after is dead or gone, or another job has their key; "
-            f"see: queuectl list --group {name} --state dead,cancelled"
-        )
+        others = f"; all: queuectl list --group {name} --state dead,cancelled" if sum(done.refused.values()) > 1 else ""
+        note(f"{by_state(done.refused)} {_stays(done.refused)} so: {done.why}{others}")
     if done.stopping:
         note(f"{counted(done.stopping, 'job')} still being stopped; when that is over: queuectl retry --group {name}")
     return 0
+
+
+def _stays(counts: "Mapping[State, int]") -> str:
+    return "stays" if sum(counts.values()) == 1 else "stay"

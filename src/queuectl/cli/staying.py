@@ -24,12 +24,13 @@ SIGNAL_CODE = 128
 
 def stay(target: "Target", database: "Database", entries: "Sequence[Entry]") -> int:
     """Wait until jobs that were handed in have ended; return the exit code of the one, or what they came to."""
-    from queuectl.cli.wait import wait_in_view
+    from queuectl.cli.wait import going_on, wait_in_view
 
     seqs = _numbers(entries)
     if len(seqs) != 1:
         return stay_with_all(target, database, entries)
-    wait_in_view(target, database, seqs)
+    with going_on(seqs):
+        wait_in_view(target, database, seqs)
     job, last = database.read(lambda tx: outcome_of(tx, seqs[0]))
     if job.state is not State.COMPLETED:
         tell_failure(job)
@@ -38,10 +39,11 @@ def stay(target: "Target", database: "Database", entries: "Sequence[Entry]") -> 
 
 def stay_with_all(target: "Target", database: "Database", entries: "Sequence[Entry]") -> int:
     """Wait until jobs that were handed in have ended, one or many; return 0 if all completed, or raise."""
-    from queuectl.cli.wait import judge, wait_in_view
+    from queuectl.cli.wait import going_on, judge, wait_in_view
 
     seqs = _numbers(entries)
-    return judge(wait_in_view(target, database, seqs)) if seqs else 0
+    with going_on(seqs):
+        return judge(wait_in_view(target, database, seqs)) if seqs else 0
 
 
 def _numbers(entries: "Sequence[Entry]") -> list[int]:

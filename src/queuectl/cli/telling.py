@@ -4,7 +4,7 @@ from queuectl.actions.liveness import serving
 from queuectl.actions.submit import Fate
 from queuectl.actions.unservable import start_command
 from queuectl.actions.waiting import links_text
-from queuectl.cli.text import note, short
+from queuectl.cli.text import note, range_text, short
 from queuectl.model.needs import read_needs
 from queuectl.model.units import counted
 from queuectl.store import edges, queues
@@ -38,7 +38,10 @@ def tell(database: "Database", specs: "list[JobSpec]", entries: "list[Entry]") -
         note(f"{begin}: {short(spec.command or ' '.join(spec.argv or ()), 100)}")
     else:
         waiting = sum(1 for spec in specs if spec.after)
-        note(f"{counted(len(specs), 'job')} added" + (f", {waiting} of them to run after others" if waiting else ""))
+        span = range_text([entry.seq for _, entry in added])
+        named = f" ({span})" if span else ""
+        rest = f", {waiting} of them to run after others" if waiting else ""
+        note(f"{counted(len(specs), 'job')} added{named}{rest}")
     for name in paused:
         note(f"warning: queue {name} is paused; resume it with: queuectl queue resume {name}")
     if not found and not all(spec.needs or spec.use for spec in specs):

@@ -96,6 +96,11 @@ def table(headers: "Sequence[str]", rows: "Iterable[Sequence[str]]", *, right: "
         print("  ".join(cells).rstrip())
 
 
+def range_text(seqs: "Sequence[int]") -> str:
+    """Write numbers that follow each other as commands take them, `3-9`; nothing for others."""
+    return f"{seqs[0]}-{seqs[-1]}" if list(seqs) == list(range(seqs[0], seqs[-1] + 1)) else ""
+
+
 def facts(pairs: "Iterable[tuple[str, str]]") -> None:
     """Print named facts, one a line."""
     for name, value in pairs:

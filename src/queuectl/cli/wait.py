@@ -5,13 +5,14 @@ A filter means the jobs it finds now; with --group alone, those added to the gro
 """
 
 import os
+from contextlib import contextmanager
 
 from queuectl.actions.explain import why_waiting
 from queuectl.actions.selection import numbers
 from queuectl.cli.progress import bar_on_terminal
 from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
 from queuectl.cli.store import connect, target_of
-from queuectl.cli.text import end_text, note, print_json, safe
+from queuectl.cli.text import end_text, note, print_json, range_text, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut
 from queuectl.model.shapes import job_shape
 from queuectl.model.states import State
@@ -21,7 +22,7 @@ from queuectl.store import jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from queuectl.actions.connect import Target
     from queuectl.actions.explain import Wait
@@ -64,12 +65,13 @@ def run(args: "Args") -> int:
 
         return stay_with_group(args, target, database, name, timeout_s)
     seqs, waits = database.read(lambda tx: (seqs := _chosen(tx, args), waits_of(tx, seqs)))
-    for job_name, what in waits:
-        note(f"{job_name} waits for {what.reason}; to change it: {what.remedy}")
-    if args.any:
-        waited = wait_for_any(target, database, seqs, timeout_s=timeout_s, on_trouble=tell_trouble)
-    else:
-        waited = wait_in_view(target, database, seqs, timeout_s=timeout_s)
+    with going_on(seqs):
+        for job_name, what in waits:
+            note(f"{job_name} waits for {what.reason}; to change it: {what.remedy}")
+        if args.any:
+            waited = wait_for_any(target, database, seqs, timeout_s=timeout_s, on_trouble=tell_trouble)
+        else:
+            waited = wait_in_view(target, database, seqs, timeout_s=timeout_s)
     if args.json:
         for job in waited.jobs:
             print_json(job_shape(job))
@@ -92,6 +94,18 @@ def wait_in_view(
             on_trouble=lambda message: bar.note(trouble_text(message)),
             progress=bar,
         )
+
+
+@contextmanager
+def going_on(seqs: "Sequence[int]") -> "Iterator[None]":
+    """Say to whoever ends a wait with Ctrl-C that the jobs go on, and how to wait for them again."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        names = [range_text(seqs)] if len(seqs) > NAMED else [str(seq) for seq in seqs]
+        again = f"; wait again with: queuectl wait {' '.join(names)}" if all(names) else ""
+        note(f"the {'job goes' if len(seqs) == 1 else 'jobs go'} on{again}")
+        raise
 
 
 def _chosen(tx: "Tx", args: "Args") -> list[int]:

@@ -41,6 +41,7 @@ ALL_LIMIT = 200
 POLL_S = 0.05
 WORKER_RIGHT = ("PID", "SLOTS")
 SAY_EVERY_S = 5.0
+HANGS_S = 30.0
 RETURN_SECONDS = 60.0
 EXAMPLES = """\
   queuectl worker start                      one worker in the foreground; Ctrl-C stops it
@@ -369,15 +370,21 @@ def _wait_for_end(
             said = now
             held = database.read(workers.jobs_held)
             running = [job for worker in remaining for job in held.get(worker.id, [])]
-            note(_waiting_text(running, remaining, verb))
+            note(_waiting_text(running, remaining, verb, now - begun))
         time.sleep(POLL_S)
 
 
-def _waiting_text(running: "Sequence[str]", remaining: "Sequence[Worker]", verb: str) -> str:
+def _waiting_text(running: "Sequence[str]", remaining: "Sequence[Worker]", verb: str, waited_s: float) -> str:
     if running and any(worker.stop != workers.NOW for worker in remaining):
-        return f"waiting for jobs {' '.join(running[:10])} to end; stop them with: queuectl worker {verb} --now"
-    names = " ".join(f"{worker.id[:6]} (pid {worker.pid} on {worker.host})" for worker in remaining[:5])
-    return f"waiting for {names} to leave; one that hangs can be ended with kill -9, and its jobs run again"
+        what = "job" if len(running) == 1 else "jobs"
+        return f"waiting for {what} {' '.join(running[:10])} to end; stop with: queuectl worker {verb} --now"
+    names = ", ".join(
+        f"{'supervisor' if worker.kind == workers.SUPERVISOR else f'worker {worker.id[:6]}'} (pid {worker.pid} on "
+        f"{worker.host})"
+        for worker in remaining[:5]
+    )
+    hung = "; one that hangs can be ended with kill -9, and its jobs run again" if waited_s >= HANGS_S else ""
+    return f"waiting for {names} to leave{hung}"
 
 
 def _watched(worker: "Worker") -> Watched:
