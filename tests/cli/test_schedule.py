@@ -2,11 +2,14 @@
 
 import json
 import re
+import sqlite3
+import time
 from typing import Any
 
 import pytest
 
 from tests.program import Cli
+from tests.scenarios.working import seconds
 
 
 def add(cli: Cli, *words: str) -> str:
@@ -58,7 +61,7 @@ def test_every_flag_of_enqueue_is_taken(local: Cli) -> None:
     )  # fmt: skip
 
     local.ok("schedule", "run", "s")
-    [job] = local.json("list")
+    job: dict[str, Any] = local.json("list")[0]
     assert (job["queue"], job["max_retries"], job["timeout"], job["deadline"]) == ("mail", 1, 300, 7200)
     assert (job["mutex"], job["limits"], job["needs"], job["cwd"]) == (["a", "b"], ["api"], ["gpu"], "/")
     assert (job["state"], job["env"]["A"]) == ("pending", "b")
@@ -75,8 +78,45 @@ def test_list_shows_when_each_comes_next_and_what_came_of_the_last_time(local: C
 
     assert lines[0].split() == ["NAME", "WHEN", "NEXT", "LAST", "RESULT", "COMMAND"]
     assert re.fullmatch(r"beat +every 1h +paused +- +- +true", lines[1])
-    assert re.fullmatch(r"nightly +30 2 \* \* \* Europe/Oslo +\S+ \S+ +\S+ \S+ +dead +exit 3", lines[2])
+    at = r"\w{3} \d{4}-\d\d-\d\d"
+    oslo = r"\+0[12]:00"
+    assert re.fullmatch(
+        rf"nightly +30 2 \* \* \* Europe/Oslo +{at} 02:30:00 {oslo} +{at} \S+ {oslo} +dead +exit 3", lines[2]
+    )
     assert local.ok("schedule") == local.ok("schedule", "ls") == "\n".join(lines) + "\n"
+
+
+def test_add_list_and_show_tell_the_jitter_of_the_next_instant_in_the_same_way(local: Cli) -> None:
+    text = add(local, "s", "0 7 * * *", "--tz", "Europe/Oslo", "--jitter", "5m", "true")
+
+    said = re.fullmatch(r"s: next (\w{3} \S+ 07:00:00 \+0[12]:00 \+[0-9ms]+) \(in .+\)\n", text)
+
+    assert said
+    assert said[1] in local.ok("schedule", "list")
+    assert f"Next:         {said[1]} (in " in local.ok("schedule", "show", "s")
+
+
+def test_list_of_a_schedule_in_a_zone_this_host_does_not_know_tells_its_times_in_utc(local: Cli) -> None:
+    add(local, "s", "@daily", "--tz", "UTC", "true")
+    with sqlite3.connect(local.folder / "home" / "queue.db") as store:
+        store.execute("UPDATE schedules SET tz = 'Mars/Base'")
+
+    assert re.search(r"@daily Mars/Base  \d{4}-\d\d-\d\dT00:00:00.000Z  -", local.ok("schedule", "list"))
+
+
+def test_show_names_the_fields_of_the_job_as_show_of_a_job_does(local: Cli) -> None:
+    add(
+        local, "s", "@daily", "--tag", "a", "--tag", "b", "--env", "A=b", "--timeout", "90", "--queue", "mail",
+        "--mutex", "db", "true",
+    )  # fmt: skip
+
+    lines = local.ok("schedule", "show", "s").splitlines()
+
+    for line in (
+        f"Folder:       {local.folder}", "Tags:         a, b", "Variable:     A=b", "Timeout:      1m30s",
+        "Queue:        mail", "Mutex:        db",
+    ):  # fmt: skip
+        assert line in lines
 
 
 def test_show_names_all_rules_and_the_newest_fires(local: Cli) -> None:
@@ -129,7 +169,15 @@ def test_preview_of_a_schedule_tells_its_jitter(local: Cli) -> None:
 
     assert str(first["instant"]) <= str(first["fires_at"]) < str(second["instant"])
     assert first["fires_at"] == shown(local)["next_at"]
-    assert local.ok("schedule", "preview", "s", "2").splitlines()[0].split() == ["LOCAL", "UTC", "JITTER"]
+    assert local.ok("schedule", "preview", "s", "2").splitlines()[0].split() == ["INSTANT", "UTC", "JITTER"]
+
+
+def test_preview_of_a_period_counts_from_now(local: Cli) -> None:
+    instants = [seconds(each["instant"]) for each in local.json("schedule", "preview", "--every", "10m", "3")]
+
+    assert [instants[1] - instants[0], instants[2] - instants[1]] == [600, 600]
+    assert 590 < instants[0] - time.time() <= 600
+    assert len(local.ok("schedule", "preview", "--every", "10m").splitlines()) == 6
 
 
 def test_edit_changes_what_is_named_and_says_so(local: Cli) -> None:
@@ -140,10 +188,24 @@ def test_edit_changes_what_is_named_and_says_so(local: Cli) -> None:
         "--timeout", "none", "--overlap", "queue", "--", "echo", "x",
     )  # fmt: skip
 
-    assert 's: cron "@daily" -> "0 3 * * *"' in text
-    assert 's: timeout "5m" -> none' in text
+    lines = text.splitlines()
+    assert "s: cron @daily -> 0 3 * * *" in lines
+    assert "s: timeout 5m -> none" in lines
+    assert "s: tags a -> b" in lines
+    assert "s: command true -> echo x" in lines
+    assert re.search(r"^s: next \w{3} \S+ 00:00:00 \+00:00 -> \w{3} \S+ 03:00:00 \+00:00$", text, re.MULTILINE)
     assert job_of(local) == {"argv": ["echo", "x"], "cwd": str(local.folder), "tags": ["b"], "env": {"B": "2"}}
     assert local.ok("schedule", "edit", "s", "--overlap", "queue") == "s: is so already\n"
+
+
+def test_edit_tells_durations_as_people_write_them(local: Cli) -> None:
+    add(local, "s", "--every", "10s", "--tz", "UTC", "true")
+
+    lines = local.ok("schedule", "edit", "s", "--every", "90s", "--jitter", "1500ms").splitlines()
+
+    assert lines[:2] == ["s: every 10s -> 1m30s", "s: jitter none -> 1s500ms"]
+    assert re.fullmatch(r"s: next \w{3} \S+ \S+ \+00:00 -> \w{3} \S+ \S+ \+00:00( \+\S+)?", lines[2])
+    assert len(lines) == 3
 
 
 def test_pause_resume_and_remove_take_many_names(local: Cli) -> None:
@@ -185,7 +247,8 @@ def test_pause_resume_and_remove_take_many_names(local: Cli) -> None:
         (["add", "s", "@daily", "--env", "QUEUECTL_SCHEDULE=x", "true"], 2, "is set by queuectl itself"),
         (["add", "s", "@daily", "--limit", "api", "true"], 2, "no limit 'api'"),
         (["add", "-x", "@daily", "true"], 2, ""),
-        (["add", "a b", "@daily", "true"], 2, "bad schedule"),
+        (["add", "a b", "@daily", "true"], 2, 'bad schedule name "a b"'),
+        (["add", "s", "61 2 * * *", "true"], 2, 'the minute "61" cannot be used; it is 0-59'),
         (["add", "there", "@daily", "true"], 6, "exists already"),
         (["edit", "there"], 2, "nothing to change"),
         (["edit", "there", "@daily", "x"], 2, "unexpected word 'x'"),
@@ -203,6 +266,9 @@ def test_pause_resume_and_remove_take_many_names(local: Cli) -> None:
         (["preview", "there", "x"], 2, "a whole number"),
         (["preview", "there", "--tz", "UTC"], 2, "its own zone"),
         (["preview", "* * * *"], 2, "4 fields"),
+        (["preview"], 2, "preview of what?"),
+        (["preview", "--every", "10m", "3", "4"], 2, "unexpected word '4'"),
+        (["preview", "--every", "x"], 2, "bad duration"),
         (["list", "x"], 2, "unexpected word"),
         (["ad"], 2, "did you mean 'add'"),
     ],

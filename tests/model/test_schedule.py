@@ -82,7 +82,7 @@ def test_what_was_missed_follows_the_rule(misfire: str, due: Due) -> None:
 
 def all_due(schedule: Schedule, now: int) -> list[Due]:
     """Return what is done about a schedule at one moment until nothing of it is due, though more than that at most."""
-    found = []
+    found: list[Due] = []
     while (schedule.next_at or 0) <= now and len(found) < 2000:
         found.append(what_is_due(schedule, now))
         schedule = schedule.planned(found[-1].last)

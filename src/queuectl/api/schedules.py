@@ -108,7 +108,9 @@ class Schedules:
 
     def get(self, name: str) -> ScheduleInfo:
         """Return a schedule by its name; raises `NotFound`."""
-        return self._session.database.read(lambda tx: _info(tx, scheduling.found(tx, check_name("schedule", name))))
+        return self._session.database.read(
+            lambda tx: _info(tx, scheduling.found(tx, check_name("schedule name", name)))
+        )
 
     def all(self) -> "list[ScheduleInfo]":
         """Return every schedule, by name."""
@@ -159,7 +161,7 @@ class Schedules:
 def _checked(names: "tuple[str, ...]") -> "list[str]":
     if not names:
         raise BadInput("which schedules?", hint="name them; schedules.all() lists them")
-    return [check_name("schedule", name) for name in names]
+    return [check_name("schedule name", name) for name in names]
 
 
 def _apart(options: "Mapping[str, object]") -> "tuple[dict[str, object], dict[str, object]]":

@@ -5,29 +5,23 @@ of them there are. What happens at instants nobody was there for, or while an ea
 and --overlap to say.
 """
 
-import json
 import sys
 from itertools import islice
 
 from queuectl.actions import scheduling
-from queuectl.cli import timetable
-from queuectl.cli.enqueue import add_job_options, fields_of_flags, read_pair, spec_from_words, variables_in
+from queuectl.cli import schedulejob, timetable
 from queuectl.cli.parser import add_verbs
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
-from queuectl.model.asked import ASKED, taken_back
+from queuectl.model.asked import ASKED
 from queuectl.model.checks import as_whole, check_name
 from queuectl.model.cron import CRON_HELP, FIELD_COUNT, check_cron, check_zone
-from queuectl.model.edit import NONE
-from queuectl.model.fields import PARTS
-from queuectl.model.job import JobSpec
-from queuectl.model.rhythm import Rhythm
+from queuectl.model.rhythm import Rhythm, check_every
 from queuectl.model.schedule import DEFAULT_CAP, MAX_CAP, Misfire, Overlap, check_schedule_name
 from queuectl.model.scheduleshapes import schedule_shape
-from queuectl.model.spec import looks_like_json
-from queuectl.model.units import DURATION_HELP, TIME_HELP
+from queuectl.model.units import DURATION_HELP, SECOND_MS, TIME_HELP
 from queuectl.store import schedules
 
 TYPE_CHECKING = False
@@ -75,11 +69,12 @@ _PREVIEW_EXAMPLES = """\
   queuectl schedule preview nightly
   queuectl schedule preview nightly 20
   queuectl schedule preview '30 2 * * *' 5 --tz Europe/Oslo
+  queuectl schedule preview --every 90m 3
 """
 MOST_PREVIEWED = 10_000
+PREVIEWED = 5
+A_NAME = "schedule name"
 FIRES_SHOWN = 10
-_HIDDEN = ("id", "run_at", "delay", "after", "on_dead_dependency", "hold")
-_SWITCHES = ("split_output",)
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
@@ -94,7 +89,7 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
                 run_list,
             ),
             "show": ("show all that is known of schedules", "  queuectl schedule show nightly", run_show),
-            "preview": ("show when a schedule, or a cron line, comes next", _PREVIEW_EXAMPLES, run_preview),
+            "preview": ("show when a schedule, a cron line or a period comes next", _PREVIEW_EXAMPLES, run_preview),
             "run": (
                 "fire a schedule now; its next instant comes all the same",
                 "  queuectl schedule run nightly",
@@ -128,11 +123,12 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     verbs["edit"].add_argument("ids", nargs="*", metavar="LINE", help="another cron line")
     for name in ("add", "edit"):
         _add_rules(verbs[name])
-        _add_job_options(verbs[name])
-    _add_takings_back(verbs["edit"])
-    verbs["preview"].add_argument("name", metavar="NAME", help="a schedule, or a cron line")
-    verbs["preview"].add_argument("count", nargs="?", default="5", metavar="N", help="how many (default: 5)")
-    verbs["preview"].add_argument("--tz", metavar="ZONE", help="the zone of a cron line (default: yours)")
+        schedulejob.add_options(verbs[name])
+    schedulejob.add_takings_back(verbs["edit"])
+    verbs["preview"].usage = "queuectl schedule preview (NAME | 'LINE' | --every DURATION) [N] [options]"
+    verbs["preview"].add_argument("ids", nargs="*", metavar="NAME", help="a schedule, or a cron line; how many")
+    verbs["preview"].add_argument("--every", metavar="DURATION", help=f"a period, counted from now: {DURATION_HELP}")
+    verbs["preview"].add_argument("--tz", metavar="ZONE", help="the zone of a line or a period (default: yours)")
 
 
 def _add_rules(parser: "Parser") -> None:
@@ -157,23 +153,6 @@ def _add_rules(parser: "Parser") -> None:
     parser.add_argument("--jitter", metavar="DURATION", help="let each instant wait up to so long, always the same")
 
 
-def _add_job_options(parser: "Parser") -> None:
-    """Declare the options of a job; those that make no sense here are understood, so that they can be refused."""
-    import argparse
-
-    add_job_options(parser)
-    for action in parser._actions:
-        if action.dest in _HIDDEN:
-            action.help = argparse.SUPPRESS
-
-
-def _add_takings_back(parser: "Parser") -> None:
-    parser.add_argument("--unset-env", action="append", metavar="K", help="drop a variable; may be repeated")
-    parser.add_argument("--untag", action="append", metavar="TAG", help="remove a tag; may be repeated")
-    parser.add_argument("--no-tags", action="store_true", help="remove the tags it has")
-    parser.add_argument("--no-split-output", action="store_true", help="keep stdout and stderr together")
-
-
 def run_add(args: "Args") -> int:
     """Add a schedule and say when it comes first."""
     name = check_schedule_name(args.name)
@@ -186,7 +165,7 @@ def run_add(args: "Args") -> int:
         raise BadInput("when? give a cron line or --every", hint="e.g. '*/5 * * * *', '@daily', or --every 10m")
     if "cron" in asked:
         check_cron("cron line", asked["cron"])  # first: a line that was not quoted is the likely mistake
-    job = _job_of_words(args)
+    job = schedulejob.job_of_words(args)
     database = open_store(args)
     schedule = scheduling.add(database, name, asked, job, who=who())
     if args.json:
@@ -212,7 +191,7 @@ def run_list(args: "Args") -> int:
 
 def run_show(args: "Args") -> int:
     """Print all that is known of schedules."""
-    names = [check_name("schedule", name) for name in args.ids]
+    names = [check_name(A_NAME, name) for name in args.ids]
     most = as_whole("--fires", args.fires, 0, schedules.KEPT_FIRES)
 
     def look(tx: "Tx") -> "tuple[list[tuple[Schedule, list[LastFire]]], int]":
@@ -227,14 +206,19 @@ def run_show(args: "Args") -> int:
 
 
 def run_preview(args: "Args") -> int:
-    """Print when a schedule, or a line that belongs to none, comes next."""
-    count = as_whole("N", args.count, 1, MOST_PREVIEWED)
-    if args.name.startswith("@") or " " in args.name.strip():
-        zone = scheduling.local_zone() if args.tz is None else check_zone("zone", args.tz)
-        rhythm = Rhythm(cron=check_cron("cron line", args.name), tz=zone)
-        schedule, now = None, wall_ms()
+    """Print when a schedule, or a line or period that belongs to none, comes next."""
+    words = list(args.ids)
+    meant = words.pop(0) if args.every is None and words else None
+    if args.every is None and meant is None:
+        raise BadInput("preview of what?", hint="give a schedule, a quoted cron line, or --every")
+    count = as_whole("N", words.pop(0) if words else str(PREVIEWED), 1, MOST_PREVIEWED)
+    if words:
+        raise BadInput(f"unexpected word {words[0]!r}", hint="quote the cron line")
+    schedule, now = None, wall_ms()
+    if meant is None or meant.startswith("@") or " " in meant.strip():
+        rhythm = _rhythm_of_words(args, meant, now)
     else:
-        name = check_name("schedule", args.name)
+        name = check_name(A_NAME, meant)
         if args.tz is not None:
             raise BadInput(f"schedule {name} has its own zone", hint="--tz is for a cron line; quote it as one word")
         schedule, now = open_store(args).read(lambda tx: (scheduling.found(tx, name), tx.now))
@@ -245,9 +229,16 @@ def run_preview(args: "Args") -> int:
     return 0
 
 
+def _rhythm_of_words(args: "Args", line: str | None, now: int) -> Rhythm:
+    zone = scheduling.local_zone() if args.tz is None else check_zone("zone", args.tz)
+    if line is not None:
+        return Rhythm(cron=check_cron("cron line", line), tz=zone)
+    return Rhythm(every_ms=check_every("every", args.every), anchor=now // SECOND_MS * SECOND_MS, tz=zone)
+
+
 def run_run(args: "Args") -> int:
     """Fire a schedule now and print the id of the job."""
-    name = check_name("schedule", args.name)
+    name = check_name(A_NAME, args.name)
     seq = scheduling.run_now(open_store(args), name, who=who())
     if args.json:
         print_json({"name": name, "job": seq})
@@ -258,7 +249,7 @@ def run_run(args: "Args") -> int:
 
 def run_edit(args: "Args") -> int:
     """Change a schedule and say what is different."""
-    name = check_name("schedule", args.name)
+    name = check_name(A_NAME, args.name)
     asked = _asked(args)
     if len(args.ids) > 1:
         raise BadInput(
@@ -266,12 +257,12 @@ def run_edit(args: "Args") -> int:
         )
     if args.ids:
         asked["cron"] = args.ids[0]
-    changes = _changes_of_flags(args)
+    changes = schedulejob.changes_of_flags(args)
     if not asked and not changes and not (args.unset_env or args.untag or args.no_tags or args.env or args.tag):
         raise BadInput("nothing to change", hint="say what: e.g. '0 3 * * *', --overlap skip, --command './fixed.sh'")
 
     def change(before: "Schedule") -> "tuple[Fields, Fields]":
-        return asked, {**changes, **_additions(args, before.fields)}
+        return asked, {**changes, **schedulejob.additions(args, before.fields)}
 
     before, after = scheduling.edit(open_store(args), name, change, who=who())
     old, new = _flat_shape(before), _flat_shape(after)
@@ -281,8 +272,8 @@ def run_edit(args: "Args") -> int:
     if args.json:
         print_json({"name": name, "changes": changed})
         return 0
-    for key, each in changed.items():
-        print(safe(f"{name}: {key} {_plain(each['from'])} -> {_plain(each['to'])}"))
+    for line in timetable.differences(before, after):
+        print(safe(f"{name}: {line}"))
     if not changed:
         print(f"{name}: is so already")
     return 0
@@ -320,82 +311,12 @@ def _is_like_cron(word: str) -> bool:
 
 
 def _names(args: "Args") -> list[str]:
-    return [check_name("schedule", name) for name in args.ids]
+    return [check_name(A_NAME, name) for name in args.ids]
 
 
 def _asked(args: "Args") -> "Fields":
     given = {name: getattr(args, name, None) for name in ASKED}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _job_of_words(args: "Args") -> "Fields":
-    """Return the fields of the job a command line holds; checked as `enqueue` does, with the same words of error."""
-    fields = fields_of_flags(args)
-    words = [*args.ids, *args.words]
-    if not words and "command" not in fields:
-        raise BadInput("no command given", hint="give it as one quoted word, after --, or with --command")
-    args.line = args.ids
-    spec = spec_from_words(args, fields, wall_ms(), JobSpec())
-    if len(words) == 1 and not args.has_words and looks_like_json(words[0]):
-        fields = {**_flat(json.loads(words[0])), **fields}
-    else:
-        fields |= {"argv": list(spec.argv)} if spec.argv is not None else {"command": spec.command}
-    return _storable({**fields, "cwd": spec.cwd})
-
-
-def _changes_of_flags(args: "Args") -> "Fields":
-    """Return the fields of the job that flags change; None takes one back. Variables and tags are added elsewhere."""
-    takes_stdin_back = args.stdin == NONE
-    if takes_stdin_back:
-        args.stdin = None
-    fields = taken_back(fields_of_flags(args))
-    fields.pop("env", None)
-    fields.pop("tags", None)
-    if args.has_words:
-        if "command" in fields:
-            raise BadInput("give the command once: as words or with --command")
-        if not args.words:
-            raise BadInput("no command given", hint="give a program after --")
-        fields["argv"] = list(args.words)
-    if takes_stdin_back:
-        fields |= {"stdin": None, "input": None}
-    fields |= {name: None for name in _SWITCHES if getattr(args, f"no_{name}")}
-    return _storable(fields)
-
-
-def _additions(args: "Args", before: "Fields") -> "Fields":
-    """Return variables and tags as they are to be: those it has, less and more."""
-    changes: Fields = {}
-    if args.env or args.env_file or args.unset_env:
-        had = before.get("env")
-        env = dict(had) if isinstance(had, dict) else {}
-        env = {key: value for key, value in env.items() if key not in (args.unset_env or ())}
-        env |= {**variables_in(args.env_file or ()), **dict(read_pair(text) for text in args.env or ())}
-        changes["env"] = env or None
-    if args.tag or args.untag or args.no_tags:
-        tags = before.get("tags")
-        kept = list(tags) if isinstance(tags, list) and not args.no_tags else []
-        kept = [tag for tag in kept if tag not in (args.untag or ())]
-        changes["tags"] = list(dict.fromkeys([*kept, *(args.tag or ())])) or None
-    return changes
-
-
-def _storable(fields: "Fields") -> "Fields":
-    """Return fields as JSON holds them: what came in as bytes is text."""
-    data = fields.get("input")
-    if isinstance(data, bytes):
-        try:
-            return {**fields, "input": data.decode()}
-        except UnicodeDecodeError:
-            raise BadInput("--stdin - is not valid UTF-8", hint="put it in a file: --stdin FILE") from None
-    return fields
-
-
-def _flat(fields: "Fields") -> "Fields":
-    """Return the fields of a JSON job with those of its parts among the others, without those that say nothing."""
-    parts = [part for name in PARTS if isinstance(part := fields.pop(name, None), dict)]
-    flat = {name: value for each in (fields, *parts) for name, value in each.items()}
-    return {name: value for name, value in flat.items() if value is not None}
 
 
 def _flat_shape(schedule: "Schedule") -> "Fields":
@@ -404,12 +325,6 @@ def _flat_shape(schedule: "Schedule") -> "Fields":
     for name in ("updated_at", "next_instant", "anchor"):
         shape.pop(name)
     return {**shape, **(job if isinstance(job, dict) else {})}
-
-
-def _plain(value: object) -> str:
-    if value is None:
-        return NONE
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _warn(database: "Database") -> None:

@@ -1,7 +1,12 @@
 """Timetable: schedules, their fires and their next instants as text and JSON. The verbs are in schedule.py."""
 
+import sys
+
 from queuectl.cli.text import age, facts, note, print_json, safe, short, table, when
+from queuectl.errors import BadInput
+from queuectl.model.checks import as_duration
 from queuectl.model.cron import zoned_text
+from queuectl.model.edit import NONE
 from queuectl.model.rhythm import MOST_COUNTED
 from queuectl.model.schedule import Misfire
 from queuectl.model.scheduleshapes import fire_shape, result_word, schedule_shape
@@ -18,6 +23,18 @@ if TYPE_CHECKING:
     Shape = dict[str, object]
 
 COMMAND_WIDTH = 200
+_COMMANDS = ("command", "argv")
+_DURATIONS = ("timeout", "deadline", "unique_for")
+# As `show` of a job names them; the others have the name of their option.
+_TITLES = {
+    "cwd": "Folder",
+    "use": "Uses",
+    "success_codes": "Success on",
+    "snooze_codes": "Snooze on",
+    "unique": "Unique key",
+    "input": "Reads",
+    "stdin": "Reads",
+}
 
 
 def print_list(known: "Sequence[tuple[Schedule, LastFire | None]]", now: int, *, as_json: bool) -> None:
@@ -31,7 +48,7 @@ def print_list(known: "Sequence[tuple[Schedule, LastFire | None]]", now: int, *,
             schedule.name,
             _when_text(schedule),
             _next_text(schedule, now),
-            "-" if last is None else when(last.fire.instant, now),
+            "-" if last is None else _with_age(_clock_text(last.fire.instant, schedule.tz), last.fire.instant, now),
             "-" if last is None else result_word(last.fire, last.job),
             short(line_of(schedule), COMMAND_WIDTH),
         )
@@ -53,7 +70,7 @@ def print_one(schedule: "Schedule", fires: "Sequence[LastFire]", now: int, *, as
         print()
         rows = [
             (
-                zoned_text(each.fire.instant, schedule.tz),
+                _clock_text(each.fire.instant, schedule.tz),
                 "by hand" if each.fire.is_manual else f"{(each.fire.fired_at - each.fire.instant) / 1000:.1f}s",
                 "-" if each.fire.job_seq is None else str(each.fire.job_seq),
                 result_word(each.fire, each.job),
@@ -76,9 +93,9 @@ def print_instants(schedule: "Schedule | None", rhythm: "Rhythm", instants: "Ite
     if as_json:
         return
     if schedule is not None and schedule.jitter_ms:
-        table(("LOCAL", "UTC", "JITTER"), rows)
+        table(("INSTANT", "UTC", "JITTER"), rows)
     else:
-        table(("LOCAL", "UTC"), [row[:2] for row in rows])
+        table(("INSTANT", "UTC"), [row[:2] for row in rows])
 
 
 def line_of(schedule: "Schedule") -> str:
@@ -98,9 +115,16 @@ def next_words(schedule: "Schedule", now: int) -> str:
         return "paused"
     if schedule.next_instant is None:
         return "it comes no more"
-    jitter = schedule.jitter_of(schedule.next_instant)
-    later = f", {duration_text(jitter)} later by its jitter" if jitter else ""
-    return f"next {zoned_text(schedule.next_instant, schedule.tz)} ({age(schedule.next_instant, now)}{later})"
+    at = schedule.fires_at(schedule.next_instant)
+    return f"next {_instant_text(schedule, schedule.next_instant)} ({age(at, now)})"
+
+
+def differences(before: "Schedule", after: "Schedule") -> "Iterator[str]":
+    """Yield what is different about a schedule, in the words of `add` and `show`."""
+    old, new = _words(before), _words(after)
+    for name in {**old, **new}:
+        if old.get(name) != new.get(name):
+            yield f"{name} {old.get(name) or NONE} -> {new.get(name) or NONE}"
 
 
 def _when_text(schedule: "Schedule") -> str:
@@ -111,7 +135,27 @@ def _when_text(schedule: "Schedule") -> str:
 def _next_text(schedule: "Schedule", now: int) -> str:
     if schedule.paused_at is not None:
         return "paused"
-    return when(schedule.next_at, now)
+    if schedule.next_instant is None:
+        return "-"
+    return _with_age(_instant_text(schedule, schedule.next_instant), schedule.fires_at(schedule.next_instant), now)
+
+
+def _with_age(text: str, at: int, now: int) -> str:
+    return f"{text} ({age(at, now)})" if sys.stdout.isatty() else text
+
+
+def _instant_text(schedule: "Schedule", instant: int) -> str:
+    """Write an instant by the clock of its schedule's zone, with the jitter it gets."""
+    jitter = schedule.jitter_of(instant)
+    return _clock_text(instant, schedule.tz) + (f" +{duration_text(jitter)}" if jitter else "")
+
+
+def _clock_text(instant: int, zone: str) -> str:
+    """Write an instant by the clock of a zone, or in UTC where this host does not know it."""
+    try:
+        return zoned_text(instant, zone)
+    except BadInput:
+        return iso_text(instant)
 
 
 def _note_text(fire: "Fire") -> str:
@@ -127,7 +171,7 @@ def _facts(schedule: "Schedule", now: int) -> "Iterator[tuple[str, str]]":
     if schedule.cron is not None:
         yield "When", f"{schedule.cron} in {schedule.tz}"
     else:
-        yield "When", f"{schedule.rhythm.text}, counted from {zoned_text(schedule.anchor or 0, schedule.tz)}"
+        yield "When", f"{schedule.rhythm.text}, counted from {_clock_text(schedule.anchor or 0, schedule.tz)}"
     if schedule.paused_at is not None:
         yield "Paused", f"{when(schedule.paused_at, now)}; go on with: queuectl schedule resume {schedule.name}"
     else:
@@ -138,14 +182,41 @@ def _facts(schedule: "Schedule", now: int) -> "Iterator[tuple[str, str]]":
     yield "Jitter", f"up to {duration_text(schedule.jitter_ms)}" if schedule.jitter_ms else "none"
     yield "Command", safe(line_of(schedule))
     for name, value in schedule.fields.items():
-        if name not in ("command", "argv"):
-            yield "Job", safe(short(f"{name} {value if isinstance(value, str) else _plain(value)}", COMMAND_WIDTH))
+        if name == "env" and isinstance(value, dict):
+            yield from (("Variable", safe(f"{key}={each}")) for key, each in value.items())
+        elif name not in _COMMANDS:
+            title = _TITLES.get(name, name.replace("_", " ").capitalize())
+            yield title, safe(short(_field_text(name, value), COMMAND_WIDTH))
     yield "Created", when(schedule.created_at, now)
     if schedule.updated_at != schedule.created_at:
         yield "Changed", when(schedule.updated_at, now)
 
 
-def _plain(value: object) -> str:
-    import json
+def _words(schedule: "Schedule") -> "dict[str, str | None]":
+    """Return what can be changed of a schedule, by the name of its option."""
+    return {
+        "cron": schedule.cron,
+        "every": None if schedule.every_ms is None else duration_text(schedule.every_ms),
+        "start": None if schedule.anchor is None else _clock_text(schedule.anchor, schedule.tz),
+        "tz": schedule.tz,
+        "misfire": schedule.misfire.value,
+        "misfire_cap": str(schedule.misfire_cap),
+        "overlap": schedule.overlap.value,
+        "jitter": duration_text(schedule.jitter_ms) if schedule.jitter_ms else None,
+        "next": None if schedule.next_instant is None else _instant_text(schedule, schedule.next_instant),
+        "command": line_of(schedule),
+        **{name: _field_text(name, value) for name, value in schedule.fields.items() if name not in _COMMANDS},
+    }
 
-    return json.dumps(value, ensure_ascii=False)
+
+def _field_text(name: str, value: object) -> str:
+    """Write a field of a job as people write it, whatever form it was given in."""
+    if name in _DURATIONS and value != NONE:
+        return duration_text(as_duration(name, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={each}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

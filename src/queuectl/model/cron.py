@@ -28,6 +28,13 @@ NICKNAMES = {
 CRON_HELP = "minute hour day month weekday, e.g. '*/5 * * * *', '30 2 * * mon-fri', '@daily'"
 MAX_LENGTH = 500
 FIELD_COUNT = 5
+_VALUES = (
+    ("minute", "0-59"),
+    ("hour", "0-23"),
+    ("day", "1-31, L or LW"),
+    ("month", "1-12 or jan-dec"),
+    ("weekday", "0-7 or sun-sat"),
+)
 UTC_NAME = "UTC"
 _DAY_S = 86_400
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - clocks on the wall have no zone here
@@ -182,8 +189,8 @@ def _fault(fields: "list[str]") -> str:
         try:
             CronSim(" ".join(field if at == place else "*" for at in range(FIELD_COUNT)), _SOME_DAY)
         except (CronSimError, AssertionError):
-            names = ("minute", "hour", "day", "month", "weekday")
-            return f"the {names[place]} {shown_value(field)} cannot be used"
+            name, values = _VALUES[place]
+            return f"the {name} {shown_value(field)} cannot be used; it is {values}"
     return f"there is no day {fields[2]} in month {fields[3]}"
 
 

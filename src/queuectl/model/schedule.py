@@ -204,7 +204,7 @@ def _first_of_all(schedule: Schedule, first: int, latest_missed: int) -> Due:
 
 def check_schedule_name(value: object) -> str:
     """Return the name of a schedule, or raise."""
-    text = check_own_name("schedule", value)
+    text = check_own_name("schedule name", value)
     if len(text) > MAX_NAME:
         raise BadInput(f"the name of a schedule has {len(text)} characters; the limit is {MAX_NAME}")
     return text
