@@ -115,6 +115,20 @@ def test_stopping_waits_no_longer_than_asked_and_then_exits_with_4(local: Cli) -
     assert "queuectl worker stop --now" in done.stderr
 
 
+def test_stopping_says_which_job_it_waits_for_and_nothing_of_kill(local: Cli) -> None:
+    gate = local.folder / "gate"
+    local.enqueue("--id", "slow", f"until test -e {gate}; do sleep 0.05; done")
+    local.ok("worker", "start", "-d")
+    local.wait_for_state("slow", "processing")
+
+    done = local.run("worker", "stop", "--timeout", "7s")
+    gate.touch()
+
+    first = done.stderr.splitlines()[0]
+    assert first == "waiting for job slow to end; stop it with: queuectl worker stop --now"
+    assert "kill" not in done.stderr
+
+
 def test_stopping_when_nothing_runs_is_no_error(local: Cli) -> None:
     assert local.ok("worker", "stop") == "no worker is running\n"
 

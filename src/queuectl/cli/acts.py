@@ -165,13 +165,18 @@ def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally", *, stopping: i
     would = "would be " if args.is_trial else ""
     passed = sum(tally.passed.values())
     end = f", {passed:,} passed by: {by_state(tally.passed)}" if passed else ""
-    running = f", {stopping:,} of them when their workers have stopped them" if stopping else ""
-    print(f"{tally.count:,} {would}{chosen.act.done}{running}{end}")
+    print(f"{tally.count:,} {would}{chosen.act.done}{end}{_stopping_text(stopping)}")
     if args.is_trial and chosen.seqs:
         print(f"  {by_state(chosen.counts)}: {_sampled(chosen)}")
     if not tally.count and not passed:
         note("no jobs match")
     return 0
+
+
+def _stopping_text(stopping: int) -> str:
+    if stopping == 1:
+        return "; 1 runs until its worker has stopped it"
+    return f"; {stopping:,} run until their workers have stopped them" if stopping else ""
 
 
 def by_state(counts: "Mapping[State, int]") -> str:

@@ -376,8 +376,8 @@ def _wait_for_end(
 
 def _waiting_text(running: "Sequence[str]", remaining: "Sequence[Worker]", verb: str, waited_s: float) -> str:
     if running and any(worker.stop != workers.NOW for worker in remaining):
-        what = "job" if len(running) == 1 else "jobs"
-        return f"waiting for {what} {' '.join(running[:10])} to end; stop with: queuectl worker {verb} --now"
+        what, them = ("job", "it") if len(running) == 1 else ("jobs", "them")
+        return f"waiting for {what} {' '.join(running[:10])} to end; stop {them} with: queuectl worker {verb} --now"
     names = ", ".join(
         f"{'supervisor' if worker.kind == workers.SUPERVISOR else f'worker {worker.id[:6]}'} (pid {worker.pid} on "
         f"{worker.host})"
