@@ -153,6 +153,24 @@ def test_a_job_that_another_of_its_schedule_replaced_says_which(local: Cli) -> N
     assert f"Cause:        cancelled before it ran: replaced by job {new} of schedule s\n" in text
     assert local.job(old)["error"] == "cancelled before it ran: replaced by a newer job of schedule s"
     assert re.search(rf"by hand  {old} +cancelled  replaced by job {new}\n", local.ok("schedule", "show", "s"))
+    local.ok("retry", old)
+    local.ok("cancel", old)
+    assert local.job(old)["cause"] == "cancelled before it ran"
+
+
+def test_a_cancelled_job_that_came_with_an_instant_nobody_can_read_is_shown(local: Cli) -> None:
+    add(local, "s", "@daily", "true")
+    number = local.ok("schedule", "run", "s").strip()
+    local.ok("cancel", number)
+    exported = local.folder / "jobs.jsonl"
+    text, changed = re.subn(r"(QUEUECTL_SCHEDULED_FOR\W+)[0-9T:.Z-]+", r"\1some day", local.ok("export"))
+    exported.write_text(text)
+    local.ok("delete", number)
+    local.ok("import", str(exported))
+
+    job: dict[str, Any] = local.job(number)
+    assert (changed, job["schedule"]["instant"]) == (1, "some day")
+    assert job["cause"] == "cancelled before it ran"
 
 
 def test_preview_of_a_line_needs_no_store_and_tells_the_offset_on_both_sides_of_a_turned_clock(local: Cli) -> None:

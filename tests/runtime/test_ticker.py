@@ -60,7 +60,7 @@ def test_after_some_of_many_that_are_due_it_comes_back_at_once(db: Database, loo
     looking.step()
 
     assert len(db.read(lambda tx: jobs.newest(tx, jobs.Filter(), 99))) == MOST_AT_ONCE
-    assert looking.due <= time.monotonic()
+    assert looking.due - time.monotonic() < ticker.TAKEN_PAUSE_S  # not even as long as where another is at it
 
 
 def test_what_another_is_firing_is_looked_at_again_soon_and_not_at_once(

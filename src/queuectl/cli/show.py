@@ -12,6 +12,7 @@ from queuectl.actions.waiting import how_it_comes_back
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import facts, moment, print_json, safe, short, table, when
+from queuectl.errors import BadInput
 from queuectl.model.after import EdgeState, parent_text
 from queuectl.model.fields import INSTANT_VARIABLE, SCHEDULE_VARIABLE
 from queuectl.model.graph import GONE
@@ -138,10 +139,16 @@ def _replaced_by(tx: "Tx", job: "Job") -> str | None:
         return None
     from queuectl.store import schedules  # few jobs come from one
 
-    fire = schedules.fire_of(tx, schedule["name"], time_ms(schedule["instant"], tx.now))
-    if fire is None or fire.job_seq != job.seq or not fire.was_replaced:
+    try:
+        instant = time_ms(schedule["instant"], tx.now)
+    except BadInput:
+        return None  # an import takes in any text
+    fire = schedules.fire_of(tx, schedule["name"], instant)
+    how, _, why = (job.error or "").partition(":")
+    by_schedule = why or job.started_at is not None  # else somebody retried it and cancelled it again
+    if fire is None or fire.job_seq != job.seq or not fire.was_replaced or not by_schedule:
         return None
-    return f"{(job.error or 'cancelled').partition(':')[0]}: {fire.why} of schedule {schedule['name']}"
+    return f"{how}: {fire.why} of schedule {schedule['name']}"
 
 
 def _link_shape(link: "Link") -> dict[str, object]:
