@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from queuectl.actions import acts, control
+from queuectl.actions import acts, control, verbs
 from queuectl.actions.acts import Act, act_on_each, act_on_many, choose
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.edit import edit_act
@@ -29,7 +29,7 @@ REPRIORITISE = edit_act(edit_from_fields({"priority": 5}, NOW))
 # What becomes of a job by an act: the state it is in after it, or one of the words above.
 TABLE: dict[str, tuple[Act, dict[State, State | str]]] = {
     "cancel": (
-        acts.CANCEL,
+        verbs.CANCEL,
         {
             **dict.fromkeys((State.PENDING, State.SCHEDULED, State.BLOCKED, State.FAILED), State.CANCELLED),
             State.PROCESSING: State.PROCESSING,
@@ -37,22 +37,22 @@ TABLE: dict[str, tuple[Act, dict[State, State | str]]] = {
         },
     ),
     "retry": (
-        acts.RETRY,
+        verbs.RETRY,
         {
             **dict.fromkeys((State.SCHEDULED, State.FAILED, *FINAL), State.PENDING),
             State.PENDING: SAME,
             **dict.fromkeys((State.BLOCKED, State.PROCESSING), REFUSED),
         },
     ),
-    "delete": (acts.DELETE, {**dict.fromkeys(State, GONE), State.PROCESSING: REFUSED}),
+    "delete": (verbs.DELETE, {**dict.fromkeys(State, GONE), State.PROCESSING: REFUSED}),
     "hold": (
-        acts.HOLD,
+        verbs.HOLD,
         {
             **dict.fromkeys(State, REFUSED),
             **dict.fromkeys((State.PENDING, State.SCHEDULED, State.FAILED, State.BLOCKED), State.BLOCKED),
         },
     ),
-    "release": (acts.RELEASE, dict.fromkeys(State, REFUSED)),
+    "release": (verbs.RELEASE, dict.fromkeys(State, REFUSED)),
     "edit tags": (RETAG, {state: state for state in State}),
     "edit priority": (REPRIORITISE, {**{state: state for state in State}, State.PROCESSING: REFUSED}),
 }
@@ -210,7 +210,7 @@ def test_one_job_in_the_wrong_state_keeps_all_that_are_named_as_they_are(db: Dat
 def test_by_a_filter_that_names_no_state_only_what_failed_is_retried(db: Database) -> None:
     added = {state: add_job(db, state) for state in State}
 
-    tally = act_on_many(db, choose(db, acts.RETRY, EVERYTHING), who="me")
+    tally = act_on_many(db, choose(db, verbs.RETRY, EVERYTHING), who="me")
 
     assert tally.count == 2
     assert {state for state, job in added.items() if after(db, job) != SAME} == {State.FAILED, State.DEAD}
@@ -219,14 +219,14 @@ def test_by_a_filter_that_names_no_state_only_what_failed_is_retried(db: Databas
 def test_by_a_filter_that_names_a_state_that_state_is_retried(db: Database) -> None:
     job = add_job(db, State.COMPLETED)
 
-    tally = act_on_many(db, choose(db, acts.RETRY, Selection(wanted=Filter(states=(State.COMPLETED,)))), who="me")
+    tally = act_on_many(db, choose(db, verbs.RETRY, Selection(wanted=Filter(states=(State.COMPLETED,)))), who="me")
 
     assert (tally.count, after(db, job)) == (1, State.PENDING)
 
 
 def test_jobs_that_come_after_the_choice_are_not_touched(db: Database) -> None:
     old = add_job(db)
-    chosen = choose(db, acts.CANCEL, EVERYTHING)
+    chosen = choose(db, verbs.CANCEL, EVERYTHING)
     new = add_job(db)
 
     act_on_many(db, chosen, who="me")
@@ -236,7 +236,7 @@ def test_jobs_that_come_after_the_choice_are_not_touched(db: Database) -> None:
 
 def test_jobs_that_moved_on_since_the_choice_are_passed_by_or_gone(db: Database) -> None:
     finished, deleted, still = add_job(db, State.DEAD), add_job(db, State.DEAD), add_job(db, State.DEAD)
-    chosen = choose(db, acts.RETRY, Selection(wanted=Filter(states=(State.DEAD,))))
+    chosen = choose(db, verbs.RETRY, Selection(wanted=Filter(states=(State.DEAD,))))
     control.retry(db, [finished.id], who="me")
     control.delete(db, [deleted.id], who="me")
 
@@ -252,7 +252,7 @@ def test_many_jobs_are_changed_a_page_at_a_time_each_on_record(db: Database, mon
         add_job(db, state, queue="mail")
     add_job(db)
 
-    tally = act_on_many(db, choose(db, acts.CANCEL, Selection(wanted=Filter(queue="mail"))), who="me")
+    tally = act_on_many(db, choose(db, verbs.CANCEL, Selection(wanted=Filter(queue="mail"))), who="me")
 
     assert (tally.count, tally.passed) == (4, {State.COMPLETED: 1})
     rows = db.read(lambda tx: audit.newest(tx, 9))
@@ -268,7 +268,7 @@ def test_a_choice_says_how_many_of_which_kind_and_names_a_few(db: Database) -> N
     add_job(db, State.SCHEDULED)
     add_job(db, State.DEAD)
 
-    chosen = choose(db, acts.CANCEL, EVERYTHING)
+    chosen = choose(db, verbs.CANCEL, EVERYTHING)
 
     assert chosen.counts == {State.PENDING: 5, State.SCHEDULED: 1}
     assert chosen.passed == {State.DEAD: 1}
@@ -278,14 +278,14 @@ def test_a_choice_says_how_many_of_which_kind_and_names_a_few(db: Database) -> N
 
 def test_a_range_that_names_no_job_is_not_found(db: Database) -> None:
     with pytest.raises(NotFound, match="4-9"):
-        choose(db, acts.CANCEL, Selection(names=("4-9",)))
+        choose(db, verbs.CANCEL, Selection(names=("4-9",)))
 
 
 def test_what_is_meant_is_on_record_in_the_words_of_the_command_line(db: Database) -> None:
     wanted = Filter(states=(State.DEAD, State.FAILED), queue="q", tags=("a", "b"), text="rm", error="7", since=5)
     add_job(db, State.DEAD, queue="q", tags='["a", "b"]', command="rm x", error="exit code 7")
 
-    act_on_many(db, choose(db, acts.DELETE, Selection(names=("1-9",), wanted=wanted)), who="me")
+    act_on_many(db, choose(db, verbs.DELETE, Selection(names=("1-9",), wanted=wanted)), who="me")
 
     words = "1-9 --state dead,failed --queue q --tag a --tag b --command 'rm' --error '7'"
     words += " --since 1970-01-01T00:00:00.005Z"
@@ -296,7 +296,7 @@ def test_others_can_write_between_two_pages(db: Database, target: Target, monkey
     monkeypatch.setattr(acts, "PAGE", 2)
     for _ in range(5):
         add_job(db)
-    chosen = choose(db, acts.CANCEL, EVERYTHING)
+    chosen = choose(db, verbs.CANCEL, EVERYTHING)
     added: list[Job] = []
 
     with closing(connect(target, is_patient=False)) as other:
@@ -310,7 +310,7 @@ def test_what_is_on_record_says_from_when_to_when(db: Database) -> None:
     add_job(db)
     wanted = Selection(wanted=Filter(since=0, until=NOW))
 
-    act_on_many(db, choose(db, acts.CANCEL, wanted), who="me")
+    act_on_many(db, choose(db, verbs.CANCEL, wanted), who="me")
 
     _, _, which, count = last_act(db)
     assert which == "1 to 1: --since 1970-01-01T00:00:00.000Z --until 2027-01-15T08:00:00.000Z"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queuectl.actions import acts, control
+from queuectl.actions import control, verbs
 from queuectl.actions.acts import act_on_each, act_on_many, choose
 from queuectl.actions.deadlines import expire_overdue
 from queuectl.actions.edit import edit
@@ -59,7 +59,7 @@ def retry(db: Database, *job_ids: str) -> None:
 
 
 def retry_with_dependents(db: Database, *job_ids: str) -> None:
-    act_on_each(db, job_ids, acts.RETRY_WITH_DEPENDENTS, who="me")
+    act_on_each(db, job_ids, verbs.RETRY_WITH_DEPENDENTS, who="me")
 
 
 def end(db: Database, job_id: str, state: State) -> None:
@@ -514,7 +514,7 @@ def test_retry_by_a_filter_brings_back_whole_graphs(worker: Database) -> None:
     run(worker, "p", outcome=FAILED)
     wanted = Selection(wanted=Filter(states=(State.DEAD, State.CANCELLED)))
 
-    act_on_many(worker, choose(worker, acts.RETRY, wanted), who="me")
+    act_on_many(worker, choose(worker, verbs.RETRY, wanted), who="me")
 
     assert states(worker, "p", "c", "d") == "pending blocked blocked"
 
@@ -637,7 +637,7 @@ def test_with_dependents_by_a_filter_leaves_those_as_they_are_for_which_it_is_re
     change(worker, "p", after="dead")
     wanted = Selection(names=(f"{job_of(worker, 'p').seq}-{job_of(worker, 'p').seq}",))
 
-    tally = act_on_many(worker, choose(worker, acts.RETRY_WITH_DEPENDENTS, wanted), who="me")
+    tally = act_on_many(worker, choose(worker, verbs.RETRY_WITH_DEPENDENTS, wanted), who="me")
 
     assert (tally.count, states(worker, "p", "c")) == (0, "completed completed")
 

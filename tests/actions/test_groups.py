@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from queuectl.actions import acts, control, regroup
+from queuectl.actions import acts, control, regroup, verbs
 from queuectl.actions.deadlines import expire_overdue
 from queuectl.actions.regroup import refuse_unknown_group, retry_group
 from queuectl.actions.selection import Selection
@@ -312,7 +312,7 @@ def test_a_cancel_of_a_group_leaves_what_has_ended(db: Database) -> None:
     end_next(db, Outcome.exited(0))
     add(db, 2, group="other")
 
-    chosen = acts.choose(db, acts.CANCEL, Selection(wanted=Filter(group="g")))
+    chosen = acts.choose(db, verbs.CANCEL, Selection(wanted=Filter(group="g")))
     tally = acts.act_on_many(db, chosen, who="me")
 
     assert (tally.count, tally.passed) == (2, {State.COMPLETED: 1})

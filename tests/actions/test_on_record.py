@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from queuectl.actions import acts, control, edit, gatekeeping
+from queuectl.actions import acts, control, edit, gatekeeping, verbs
 from queuectl.actions.acts import act_on_many, choose
 from queuectl.actions.selection import Selection
 from queuectl.actions.submit import submit
@@ -37,7 +37,7 @@ ACTS: dict[str, tuple[Callable[[Database], object], tuple[str, str | None, int]]
         ("edit", "1 (priority 0 -> 5, timeout default -> 9s, env, tags none -> t)", 1),
     ),
     "act_on_many": (
-        lambda db: act_on_many(db, choose(db, acts.CANCEL, Selection(names=("1-2",))), who="me"),
+        lambda db: act_on_many(db, choose(db, verbs.CANCEL, Selection(names=("1-2",))), who="me"),
         ("cancel", "1 to 2: 1-2", 2),
     ),
     "revive_dead": (lambda db: control.revive_dead(db, ["4"], who="me"), ("dlq retry", "4", 1)),

@@ -14,7 +14,7 @@ from contextlib import closing
 
 import pytest
 
-from queuectl.actions import acts
+from queuectl.actions import acts, verbs
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.control import purge_dead, release
 from queuectl.actions.settle import settle_and_claim
@@ -176,7 +176,7 @@ class Client:
         self._held += step.claimed
 
     def _retry_with_dependents(self) -> None:
-        acts.act_on_each(self._db, [self._one(*FINAL)], acts.RETRY_WITH_DEPENDENTS, who="me")
+        acts.act_on_each(self._db, [self._one(*FINAL)], verbs.RETRY_WITH_DEPENDENTS, who="me")
 
     def _change_policy(self) -> None:
         edits(self._one(State.BLOCKED), on_dead_dependency=self._dice.choice(list(OnDead)).value)(self._db)

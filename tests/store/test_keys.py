@@ -2,7 +2,7 @@
 
 import pytest
 
-from queuectl.actions import acts
+from queuectl.actions import acts, verbs
 from queuectl.errors import Refused
 from queuectl.store.database import Database
 from tests.store.graphs import Act, cancels, deletes, drain, faults, put, running, state_of, states
@@ -39,7 +39,7 @@ def test_of_two_dependents_with_one_key_not_both_come_back(db: Database) -> None
         drain(db, f"w-{job_id}")
 
     try:
-        acts.act_on_each(db, ["a"], acts.RETRY_WITH_DEPENDENTS, who="me")
+        acts.act_on_each(db, ["a"], verbs.RETRY_WITH_DEPENDENTS, who="me")
     except Refused:
         assert states(db, "a", "b", "c") == ["completed"] * 3
 

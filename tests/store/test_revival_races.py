@@ -2,7 +2,7 @@
 
 import pytest
 
-from queuectl.actions import acts
+from queuectl.actions import acts, verbs
 from queuectl.actions.control import purge_dead
 from queuectl.actions.upkeep import Rule, prune
 from queuectl.errors import BadInput, NotFound, Refused
@@ -38,7 +38,7 @@ pytestmark = ON_POSTGRES
 
 def with_dependents(job_id: str) -> Act:
     """A person runs a job again, and all that run after it."""
-    return lambda db: acts.act_on_each(db, [job_id], acts.RETRY_WITH_DEPENDENTS, who="me")
+    return lambda db: acts.act_on_each(db, [job_id], verbs.RETRY_WITH_DEPENDENTS, who="me")
 
 
 @BOTH_ORDERS

@@ -1,6 +1,6 @@
 """Control: what a person does to jobs, queues, settings and workers. Each act is on record in the audit trail."""
 
-from queuectl.actions import acts
+from queuectl.actions import acts, verbs
 from queuectl.actions.acts import PAGE, Done
 from queuectl.actions.gatekeeping import unknown_queue
 from queuectl.actions.parking import let_go
@@ -22,27 +22,27 @@ SHORT_ID = 6  # as `worker list` shows them
 
 def cancel(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Cancel jobs: a waiting one at once, a running one as soon as its worker has stopped it."""
-    return acts.act_on_each(database, ids, acts.CANCEL, who=who)
+    return acts.act_on_each(database, ids, verbs.CANCEL, who=who)
 
 
 def retry(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Run jobs again: a waiting one now, a finished one with a fresh life."""
-    return acts.act_on_each(database, ids, acts.RETRY, who=who)
+    return acts.act_on_each(database, ids, verbs.RETRY, who=who)
 
 
 def retry_with_dependents(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Run jobs again, and after them all that run after them, in their order."""
-    return acts.act_on_each(database, ids, acts.RETRY_WITH_DEPENDENTS, who=who)
+    return acts.act_on_each(database, ids, verbs.RETRY_WITH_DEPENDENTS, who=who)
 
 
 def hold(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Keep waiting jobs from running until they are released; one that is held already stays so."""
-    return acts.act_on_each(database, ids, acts.HOLD, who=who)
+    return acts.act_on_each(database, ids, verbs.HOLD, who=who)
 
 
 def release(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Let held jobs run again, when their time has come."""
-    return acts.act_on_each(database, ids, acts.RELEASE, who=who)
+    return acts.act_on_each(database, ids, verbs.RELEASE, who=who)
 
 
 def revive_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
@@ -54,15 +54,15 @@ def revive_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> list
                 f"job {job.id} is not in the DLQ; it is {job.state}",
                 hint="see the DLQ with: queuectl dlq list",
             )
-        return acts.RETRY.on_one(tx, job)
+        return verbs.RETRY.on_one(tx, job)
 
-    act = acts.RETRY.replace(name="dlq retry", on_one=revive)
+    act = verbs.RETRY.replace(name="dlq retry", on_one=revive)
     return acts.act_on_each(database, ids, act, who=who)
 
 
 def delete(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
     """Remove jobs and their history; a running one is refused."""
-    return acts.act_on_each(database, ids, acts.DELETE, who=who)
+    return acts.act_on_each(database, ids, verbs.DELETE, who=who)
 
 
 def revive_all_dead(database: "Database", wanted: jobs.Filter, *, who: str) -> int:
@@ -104,10 +104,10 @@ def purge_some_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> 
                 f"job {job.id} is not in the DLQ; it is {job.state}",
                 hint=f"remove it with: queuectl delete {job.id}",
             )
-        acts.DELETE.on_one(tx, job)
+        verbs.DELETE.on_one(tx, job)
         return Done(job=job, note="purged")
 
-    act = acts.DELETE.replace(name="dlq purge", on_one=remove)
+    act = verbs.DELETE.replace(name="dlq purge", on_one=remove)
     return acts.act_on_each(database, ids, act, who=who)
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from queuectl.actions import acts
+from queuectl.actions import acts, verbs
 from queuectl.errors import NotFound, Refused, did_you_mean
 from queuectl.model.value import Value
 from queuectl.store import audit, group_views, groups, jobs, moves
@@ -62,7 +62,7 @@ def retry_group(database: "Database", name: str, *, who: str) -> Regrouped:
         (groups.reopen if retried else groups.lift_stop)(tx, name)
         if retried or before.stopped_at is not None:
             which = f"{min(seqs)} to {max(seqs)}: --group {name}" if seqs else f"--group {name}"
-            audit.record(tx, who, acts.RETRY.name, which, sum(retried.values()))
+            audit.record(tx, who, verbs.RETRY.name, which, sum(retried.values()))
             tx.tell()
         return Regrouped(
             retried=retried,
@@ -91,7 +91,7 @@ def _retry_all(tx: "Tx", seqs: "Sequence[int]") -> "tuple[dict[State, int], dict
     left, why = 0, ""
     while others and len(others) != left:  # again: one may be refused because a later one has to go first
         left = len(others)
-        whys = {job.seq: _why_refused(tx, job) for job in acts.RETRY.ordered(others)}
+        whys = {job.seq: _why_refused(tx, job) for job in verbs.RETRY.ordered(others)}
         others = [job for job in others if whys[job.seq]]
         why = next(filter(None, whys.values()), "")
     kept = {job.seq for job in others}
@@ -102,7 +102,7 @@ def _retry_all(tx: "Tx", seqs: "Sequence[int]") -> "tuple[dict[State, int], dict
 def _why_refused(tx: "Tx", job: "Job") -> str:
     """Retry a job; return nothing, or why it cannot be and what to do."""
     try:
-        acts.RETRY.on_one(tx, job)
+        verbs.RETRY.on_one(tx, job)
     except Refused as error:
         return f"{error.message}; {error.hint}"
     return ""

@@ -5,7 +5,7 @@ instant planned, all in one transaction; whoever is killed in the middle has don
 were missed has a transaction of its own, and meanwhile other schedules have their turn.
 """
 
-from queuectl.actions import acts
+from queuectl.actions import verbs
 from queuectl.actions.endings import follow
 from queuectl.actions.submit import Fate
 from queuectl.actions.submit import add as add_jobs
@@ -180,7 +180,7 @@ def _stop(tx: "Tx", name: str, seqs: "list[int]", keys: "list[str]") -> list[int
     unfinished = [job for job in jobs.lock(tx, seqs) if job.state not in FINAL]
     for job in unfinished:
         if job.state is State.PROCESSING:
-            acts.CANCEL.on_one(tx, job)
+            verbs.CANCEL.on_one(tx, job)
             continue
         cancelled = moves.cancel(tx, [job.seq], REPLACED_WORDS.format(name))
         parking.left_line(tx, [job])

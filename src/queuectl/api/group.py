@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from queuectl.actions import acts
+from queuectl.actions import acts, verbs
 from queuectl.actions.regroup import refuse_unknown_group, retry_group
 from queuectl.actions.selection import Selection
 from queuectl.api.job import Job
@@ -83,7 +83,7 @@ class Group:
 
     def cancel(self) -> int:
         """Cancel those that have not ended, and return how many; running ones end when their workers stopped them."""
-        chosen = acts.choose(self._session.database, acts.CANCEL, Selection(wanted=jobs.Filter(group=self._name)))
+        chosen = acts.choose(self._session.database, verbs.CANCEL, Selection(wanted=jobs.Filter(group=self._name)))
         return acts.act_on_many(self._session.database, chosen, who=self._session.who).count
 
     def retry(self) -> int:

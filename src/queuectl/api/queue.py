@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from queuectl.actions import acts, archive, control, doctor, exporting, gatekeeping, importing, upkeep
+from queuectl.actions import acts, archive, control, doctor, exporting, gatekeeping, importing, upkeep, verbs
 from queuectl.actions.connect import settings_of
 from queuectl.actions.landing import Rules
 from queuectl.actions.mapping import enter_mapped
@@ -158,23 +158,23 @@ class Queue:
         As for the other verbs for many: jobs named one by one are all changed or none; of a range or a choice, those to
         which it does not apply are passed by.
         """
-        return self._act(acts.CANCEL, names, choice)
+        return self._act(verbs.CANCEL, names, choice)
 
     def retry(self, *names: "str | int", with_dependents: bool = False, **choice: "Unpack[Choice]") -> int:
         """Run jobs again now, with all that run after them if so asked, and return how many."""
-        return self._act(acts.RETRY_WITH_DEPENDENTS if with_dependents else acts.RETRY, names, choice)
+        return self._act(verbs.RETRY_WITH_DEPENDENTS if with_dependents else verbs.RETRY, names, choice)
 
     def hold(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
         """Keep jobs from running, and return how many."""
-        return self._act(acts.HOLD, names, choice)
+        return self._act(verbs.HOLD, names, choice)
 
     def release(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
         """Let held jobs run again, and return how many."""
-        return self._act(acts.RELEASE, names, choice)
+        return self._act(verbs.RELEASE, names, choice)
 
     def delete(self, *names: "str | int", **choice: "Unpack[Choice]") -> int:
         """Remove jobs and their history, and return how many."""
-        return self._act(acts.DELETE, names, choice)
+        return self._act(verbs.DELETE, names, choice)
 
     def pause(self, queue: str) -> None:
         """Hand out no more jobs of a queue; running ones go on."""

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from queuectl.actions import acts
+from queuectl.actions import acts, verbs
 from queuectl.actions.selection import EVERYTHING, span_of, states
 from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
 from queuectl.cli.store import open_store, who
@@ -83,7 +83,7 @@ def act_on(args: "Args", act: "Act", selection: "Selection", *, is_sure: bool) -
 
 def _still_running(database: "Database", chosen: "Chosen") -> int:
     """Return how many of the jobs that are cancelled run until their workers have stopped them."""
-    if chosen.act is not acts.CANCEL or State.PROCESSING not in chosen.counts:
+    if chosen.act is not verbs.CANCEL or State.PROCESSING not in chosen.counts:
         return 0
     meant = set(chosen.seqs)
     found = database.read(lambda tx: states(tx, chosen.selection))

@@ -5,7 +5,7 @@ act does not apply are passed by and counted; what a filter finds is told first 
 With --group alone the group is named, and nobody is asked.
 """
 
-from queuectl.actions import acts
+from queuectl.actions import verbs
 from queuectl.cli.acts import add_choice, run_act
 
 TYPE_CHECKING = False
@@ -32,4 +32,4 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def run(args: "Args") -> int:
     """Act on the jobs and say what became of them."""
-    return run_act(args, acts.CANCEL)
+    return run_act(args, verbs.CANCEL)

@@ -4,7 +4,7 @@ Jobs named one by one are acted on all or none. Of a range such as 3-9, and of w
 act does not apply are passed by and counted; what a filter finds is told first and needs a yes, or --yes in a script.
 """
 
-from queuectl.actions import acts
+from queuectl.actions import verbs
 from queuectl.cli.acts import add_choice, run_act
 
 TYPE_CHECKING = False
@@ -29,4 +29,4 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def run(args: "Args") -> int:
     """Act on the jobs and say what became of them."""
-    return run_act(args, acts.DELETE)
+    return run_act(args, verbs.DELETE)

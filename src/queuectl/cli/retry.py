@@ -8,7 +8,7 @@ By a filter that names no state, only failed and dead jobs are retried. A held j
 With --group alone, the dead and cancelled jobs of the group are retried, and if it was stopped it goes on: no --yes.
 """
 
-from queuectl.actions import acts
+from queuectl.actions import verbs
 from queuectl.actions.regroup import refuse_unknown_group, retry_group
 from queuectl.actions.selection import Selection
 from queuectl.cli.acts import act_on, add_choice, by_state, run_act
@@ -52,7 +52,7 @@ def run(args: "Args") -> int:
     """Act on the jobs and say what became of them."""
     name = group_alone(read_selection(args))
     if name is None or args.all:
-        return run_act(args, acts.RETRY_WITH_DEPENDENTS if args.with_dependents else acts.RETRY)
+        return run_act(args, verbs.RETRY_WITH_DEPENDENTS if args.with_dependents else verbs.RETRY)
     if args.with_dependents:
         raise BadInput(
             "--with-dependents is for jobs, not for a group",
@@ -66,7 +66,7 @@ def _retry_group(args: "Args", name: str) -> int:
     if args.is_trial:
         database.read(lambda tx: refuse_unknown_group(tx, name))
         selection = Selection(wanted=Filter(group=name, states=FAILED))
-        return act_on(args, acts.RETRY, selection, is_sure=True)
+        return act_on(args, verbs.RETRY, selection, is_sure=True)
     done = retry_group(database, name, who=who())
     if args.json:
         passed = {state.value: number for state, number in sorted(done.refused.items())}

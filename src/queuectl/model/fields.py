@@ -172,6 +172,10 @@ def _mutexes(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     return "mutexes", _limit_names(name, value)
 
 
+def _group(name: str, value: object, _now_ms: int) -> tuple[str, object]:
+    return name, check_own_name(name, value)
+
+
 def _limits(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     return "limits", _limit_names(name, value)
 
@@ -320,10 +324,6 @@ def _on_conflict(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     return name, _one_of(name, value, list(OnConflict))
 
 
-def _group(name: str, value: object, _now_ms: int) -> tuple[str, object]:
-    return name, check_own_name(name, value)
-
-
 def _max_failures(name: str, value: object, _now_ms: int) -> tuple[str, object]:
     from queuectl.model.group import check_max_failures
 
@@ -359,15 +359,13 @@ FIELDS: "dict[str, Callable[[str, object, int], tuple[str, object]]]" = {
     "cwd": _cwd,
     "env": _env,
     "tags": _tags,
-    "split_output": _switch,
-    "hold": _switch,
+    **dict.fromkeys(("split_output", "hold"), _switch),
     "needs": _needs,
     "use": _use,
     "mutex": _mutexes,
     "limits": _limits,
     "deadline": _deadline,
-    "retry_on": _ends,
-    "no_retry_on": _ends,
+    **dict.fromkeys(("retry_on", "no_retry_on"), _ends),
     "success_codes": _success_codes,
     "snooze_codes": _snooze,
     "memory": _memory,
