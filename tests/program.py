@@ -82,7 +82,14 @@ class Cli:
 
     def wait_for_state(self, job_id: str, *states: str) -> dict[str, object]:
         """Wait until a job is in one of the states and return it."""
-        return wait_for(lambda: job if (job := self.job(job_id))["state"] in states else None, f"{job_id} {states}")
+        seen: list[object] = []
+
+        def look() -> dict[str, object] | None:
+            job = self.job(job_id)
+            seen[:] = [job["state"]]
+            return job if job["state"] in states else None
+
+        return wait_for(look, lambda: f"job {job_id} {' or '.join(states)}; it is {seen}")
 
     def drain(self, *words: str) -> None:
         """Run workers until nothing is left to do."""
@@ -125,14 +132,14 @@ def running_cli(target: Target, folder: Path) -> Iterator[Cli]:
         cli.clean_up()
 
 
-def wait_for(look: Callable[[], Found | None], what: str, deadline_s: float = DEADLINE_S) -> Found:
-    """Look again and again until something is found; fail loudly when the deadline passes."""
+def wait_for(look: Callable[[], Found | None], what: str | Callable[[], str], deadline_s: float = DEADLINE_S) -> Found:
+    """Look again and again until something is found; fail loudly, with what is there instead, at the deadline."""
     until = time.monotonic() + deadline_s
     while True:
         found = look()
         if found:
             return found
-        assert time.monotonic() < until, f"not within {deadline_s} s: {what}"
+        assert time.monotonic() < until, f"not within {deadline_s} s: {what if isinstance(what, str) else what()}"
         time.sleep(0.02)
 
 

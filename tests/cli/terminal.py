@@ -95,11 +95,15 @@ class Pane:
 
     def wait_for(self, words: str) -> str:
         """Wait until the screen shows some words and return it."""
-        return wait_for(lambda: text if words in (text := self.text()) else None, f"{words!r} in {self.text()!r}", 30)
+        return wait_for(
+            lambda: text if words in (text := self.text()) else None, lambda: f"{words!r} in {self.text()!r}"
+        )
 
     def text(self) -> str:
         """What is on the screen."""
         return subprocess.run([*self._tmux, "capture-pane", "-p", "-t", "t"], capture_output=True, text=True).stdout
+
+    __repr__ = text
 
     def history(self) -> str:
         """What is on the screen, and what was before it left at the top."""

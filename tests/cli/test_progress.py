@@ -79,7 +79,7 @@ def test_the_line_fits_a_terminal_that_is_made_narrower_and_wider(local: Cli, pa
     for columns in (40, 12, 70, 100):
         pane.resize(columns)
         open_gates(local, 0)
-        assert wait_for(partial(last_line, pane, columns), f"a line on {columns} columns")
+        assert wait_for(partial(last_line, pane, columns), partial("{} columns: {!r}".format, columns, pane))
 
     open_gates(local, 1)
     text = pane.wait_for("retry --group g\n$")

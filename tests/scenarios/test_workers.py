@@ -141,9 +141,8 @@ def test_a_delayed_job_runs_on_time_in_an_idle_worker(cli: Cli) -> None:
 def test_a_retry_due_while_its_worker_is_busy_is_taken_by_an_idle_one(cli: Cli, tmp_path: Path) -> None:
     cli.start("worker", "start", "-n", "2", "--log-format", "json")
     wait_for_workers(cli, 2)
-    retried = cli.enqueue(
-        "--max-retries", "1", "--backoff-base", "2", f"test $QUEUECTL_ATTEMPT = 2 && exit; touch {tmp_path}/ran; exit 1"
-    )
+    fails_once = f"test $QUEUECTL_ATTEMPT = 2 && exit; touch {tmp_path}/ran; exit 1"
+    retried = cli.enqueue("--max-retries", "1", "--backoff-base", "10", fails_once)
     first = cli.wait_for_state(retried, "failed")
     busy = cli.enqueue("sleep 600")
     cli.wait_for_state(busy, "processing")
