@@ -15,8 +15,8 @@ BAR = "━"
 
 @pytest.fixture
 def pane(local: Cli) -> Iterator[Pane]:
-    """A shell in a window, with some words on it."""
-    pane = Pane(local, ["bash", "--norc", "--noprofile"], columns=100)
+    """A shell in a window, with some words on it; it was told of the size of another."""
+    pane = Pane(local, ["bash", "--norc", "--noprofile"], columns=100, env={"COLUMNS": "80"})
     pane.press("PS1='$ '; clear; echo words above", "Enter")
     pane.wait_for("words above\n$")
     yield pane

@@ -81,19 +81,20 @@ class Bar:
             return
         self._drawn_at = now
         words = _words(counts, ended, self._pace.per_s)
-        self._put(self._line(words, ended, sum(counts.values()), is_marred=_failed(counts) > 0))
+        columns = _columns()
+        self._put(self._line(words, ended, sum(counts.values()), columns, is_marred=_failed(counts) > 0), columns)
 
     def clear(self) -> None:
         """Take the line away."""
         if self._drawn_columns:
-            self._put("")
+            self._put("", _columns())
 
     def note(self, text: str) -> None:
         """Say something above the line."""
         self.clear()
         print(text, file=sys.stderr)
 
-    def _line(self, words: str, ended: int, total: int, *, is_marred: bool) -> str:
+    def _line(self, words: str, ended: int, total: int, columns: int, *, is_marred: bool) -> str:
         """Return the line as it fits the terminal: the bar goes first, then the words are cut."""
         from rich.console import Console
         from rich.progress_bar import ProgressBar
@@ -101,7 +102,8 @@ class Bar:
         from rich.text import Text
 
         self._console = console = self._console or Console(stderr=True, highlight=False)
-        room = console.width - 1  # a line that fills the last column may take the next row
+        console.width = columns  # an exported COLUMNS may be of another terminal, or of an hour ago
+        room = columns - 1  # a line that fills the last column may take the next row
         width = min(WIDEST_BAR, room - len(self._label) - len(words) - 2)
         cells: list[Text | ProgressBar] = [Text(self._label), Text(words)]
         if width >= LEAST_BAR:
@@ -115,13 +117,12 @@ class Bar:
             console.print(row, end="", no_wrap=True, crop=True)
         return captured.get().rstrip("\n")
 
-    def _put(self, line: str) -> None:
+    def _put(self, line: str, columns: int) -> None:
         """Write a line where the last one was; one that no longer fits its terminal has gone on in further rows."""
-        columns = _columns()
-        rows = -(-self._drawn_columns // columns) if columns else 1
+        rows = -(-self._drawn_columns // columns)
         sys.stderr.write((UP.format(rows - 1) if rows > 1 else "") + CLEAR + line)
         sys.stderr.flush()
-        self._drawn_columns = min(_length(line), columns)
+        self._drawn_columns = _length(line)
 
 
 def bar_on_terminal(label: str) -> Bar | None:
@@ -159,7 +160,7 @@ def _failed(counts: "Mapping[State, int]") -> int:
 
 def _columns() -> int:
     try:
-        return os.get_terminal_size(2).columns
+        return os.get_terminal_size(2).columns or 80
     except OSError:
         return 80
 
