@@ -35,7 +35,7 @@ class Ending(Value):
 
 def follow(tx: "Tx", changed: "Iterable[Job]") -> None:
     """Let everything follow from what became of jobs; those that have not ended are passed by."""
-    ended = [job for job in changed if job.state in FINAL and _has_ties(job)]
+    ended = [job for job in changed if job.state in FINAL and has_ties(job)]
     groups_to_see: set[str] = set()
     with_deaths: set[str] = set()
     while ended:
@@ -46,7 +46,7 @@ def follow(tx: "Tx", changed: "Iterable[Job]") -> None:
         groups_to_see.update(job.group_name for job in ended if job.group_name is not None)
         with_deaths.update(job.group_name for job in ended if job.group_name is not None and job.state is State.DEAD)
         starved = answer(tx, [Ending(seq=job.seq, id=job.id, state=job.state) for job in ended if job.has_dependents])
-        ended = [job for job in starved if _has_ties(job)]
+        ended = [job for job in starved if has_ties(job)]
         if not ended:
             ended = [
                 job for name in sorted(groups_to_see) for job in look_at_group(tx, name, has_deaths=name in with_deaths)
@@ -90,7 +90,8 @@ def _answer(tx: "Tx", parent: Ending) -> "list[Job]":
     return moves.starve(tx, starved, f"job {parent.id}, which it was to run after, is {parent.state}")
 
 
-def _has_ties(job: "Job") -> bool:
+def has_ties(job: "Job") -> bool:
+    """Whether anything follows from its end."""
     return bool(job.has_dependents or job.unique_key is not None or job.group_name is not None)
 
 
@@ -131,7 +132,7 @@ def _cancel_rest(tx: "Tx", name: str) -> "list[Job]":
         parking.left_line(tx, [job for job in held if job.state is State.PENDING])
         cancelled += gone
     tx.wake()
-    return [job for job in cancelled if _has_ties(job)]
+    return [job for job in cancelled if has_ties(job)]
 
 
 def _add_closing_job(tx: "Tx", group: "Group") -> None:

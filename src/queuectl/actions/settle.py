@@ -3,12 +3,13 @@
 import random
 
 from queuectl.actions.connect import working_settings
-from queuectl.actions.endings import follow, hold_groups
+from queuectl.actions.endings import follow, has_ties, hold_groups
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
-from queuectl.store import attempts, claims, jobs, moves, parking, workers
+from queuectl.store import attempts, claims, jobs, moves, parking
 from queuectl.store.lanes import all_lanes, narrow_queues
+from queuectl.store.outset import outset
 from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from queuectl.model.attempt import Report
     from queuectl.model.job import Claim, Job
     from queuectl.store.database import Database, Tx
+    from queuectl.store.dialect import Row
 
 WAKING = frozenset({State.PENDING, State.SCHEDULED, State.FAILED})
+NOTHING = claims.Taken()
 
 
 class Holder(Value):
@@ -67,27 +70,29 @@ def settle_and_claim(
     """
 
     def work(tx: "Tx") -> Step:
-        stop = workers.orders(tx, holder.worker_id)
-        if stop is None:
+        found = outset(tx, holder.worker_id)
+        if found is None:
             return Step(is_alive=False, lost=tuple(claim for claim, _ in ended), now=tx.now)
         settled, lost = _settle(tx, holder, ended, environ)
-        taken = claims.Taken()
+        taken = NOTHING
         next_run_at = None
-        if free > 0 and not stop:
-            moved = moves.make_due(tx)
-            taken = _claim(tx, holder, free, is_idle=is_idle)
+        if free > 0 and not found.stop:
+            is_due = found.is_due or any(job.state in WAKING for job in settled)
+            moved = moves.make_due(tx) if is_due else 0
+            taken = _claim(tx, holder, free, found.lanes, is_idle=is_idle)
             if len(taken.claims) < free:
                 next_run_at = _first(jobs.next_run_at(tx), taken.opens_at)
             if moved > len(taken.claims):
                 tx.wake()  # more became ready than this worker takes
-            follow(tx, taken.buried)
+            if taken.buried:
+                follow(tx, taken.buried)
         if settled:
             _wake_for_room(tx, settled, taken)
         if settled or taken.claims:
             tx.tell()
         return Step(
             is_alive=True,
-            stop=stop,
+            stop=found.stop,
             settled=tuple(settled),
             lost=tuple(lost),
             claimed=taken.claims,
@@ -115,10 +120,10 @@ def is_drained(database: "Database", holder: Holder) -> bool:
     return database.read(look)
 
 
-def _claim(tx: "Tx", holder: Holder, free: int, *, is_idle: bool) -> claims.Taken:
+def _claim(tx: "Tx", holder: Holder, free: int, lanes: "list[Row]", *, is_idle: bool) -> claims.Taken:
     if holder.only is not None:
-        return claims.claim_only(tx, holder.worker_id, holder.only) if is_idle else claims.Taken()
-    return claims.claim(tx, holder.taker, free, is_idle=is_idle)
+        return claims.claim_only(tx, holder.worker_id, holder.only) if is_idle else NOTHING
+    return claims.claim(tx, holder.taker, free, lanes, is_idle=is_idle)
 
 
 def _first(*times: int | None) -> int | None:
@@ -128,6 +133,8 @@ def _first(*times: int | None) -> int | None:
 def _wake_for_room(tx: "Tx", settled: "Sequence[Job]", taken: claims.Taken) -> None:
     """Tell others when a queue that lets only so many run, or a resource, has more room than this worker takes."""
     narrow = narrow_queues(tx) if taken.narrow is None else taken.narrow
+    if not narrow and not any(job.needs for job in settled):
+        return
     rooms: dict[str, int] = {}
     for job, by in (*((job, 1) for job in settled), *((claim.job, -1) for claim in taken.claims)):
         for gate in (*((job.queue,) if job.queue in narrow else ()), *((f"needs:{job.needs}",) if job.needs else ())):
@@ -141,11 +148,15 @@ def _settle(
 ) -> "tuple[list[Job], list[Claim]]":
     settled: list[Job] = []
     lost: list[Claim] = []
+    if not ended:
+        return settled, lost
     if limited := [claim.job for claim, _ in ended if claim.job.limits is not None]:
         tx.lock(key for job in limited for key in job.limit_list)
     if grouped := {claim.job.group_name for claim, _ in ended if claim.job.group_name is not None}:
         hold_groups(tx, grouped)
-    for claim, report in sorted(ended, key=lambda pair: pair[0].job.seq):  # one order for all: no deadlocks
+    if len(ended) > 1:
+        ended = sorted(ended, key=lambda pair: pair[0].job.seq)  # one order for all: no deadlocks
+    for claim, report in ended:
         job = settle(tx, claim, report, holder.host, environ)
         if job is None:
             lost.append(claim)
@@ -181,5 +192,6 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         attempts.insert(tx, claim, report, host)
         if after.limits is not None:
             parking.release(tx, after.limit_list)
-        follow(tx, (after,))
+        if has_ties(after):
+            follow(tx, (after,))
     return after

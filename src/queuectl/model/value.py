@@ -29,10 +29,11 @@ class Value:
         _NAMES = frozenset()
 
         def __init__(self, **fields):
-            values = {**self._DEFAULTS, **fields}
-            if len(values) != len(self.FIELDS) or not values.keys() <= self._NAMES:
+            own = self.__dict__
+            own.update(self._DEFAULTS)
+            own.update(fields)
+            if len(own) != len(self.FIELDS) or not own.keys() <= self._NAMES:
                 raise TypeError(_mismatch(type(self), fields))
-            self.__dict__.update(values)
 
     def __init_subclass__(cls) -> None:
         own = tuple(name for name in cls.__annotations__ if not name.isupper())
@@ -52,11 +53,12 @@ class Value:
 
     def replace(self, **changes: object) -> "Self":
         """Return a copy with some fields changed."""
-        if unknown := changes.keys() - self._NAMES:
-            raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)}")
+        if not changes.keys() <= self._NAMES:
+            raise TypeError(f"{type(self).__name__} has no field {sorted(changes.keys() - self._NAMES)}")
         value = type(self).__new__(type(self))
-        value.__dict__.update(self.__dict__)
-        value.__dict__.update(changes)
+        own = value.__dict__
+        own.update(self.__dict__)
+        own.update(changes)
         return value
 
     def as_dict(self) -> "dict[str, object]":

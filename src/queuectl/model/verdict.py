@@ -45,8 +45,9 @@ class Outcome(Value):
     @classmethod
     def exited(cls, code: int, *, note: str | None = None) -> "Outcome":
         """The command ended by itself; `note` is what else is known of a failure."""
-        error = f"exit code {code}" if code else None
-        return cls(kind=OutcomeKind.EXITED, exit_code=code, error=f"{error}; {note}" if error and note else error)
+        if not code:
+            return _EXITED_WELL
+        return cls(kind=OutcomeKind.EXITED, exit_code=code, error=f"exit code {code}" + (f"; {note}" if note else ""))
 
     @classmethod
     def killed(cls, signal: int, name: str, *, why: str | None = None) -> "Outcome":
@@ -133,6 +134,9 @@ class Outcome(Value):
         # Lack of memory may be a guess; that it was a signal is not.
         killed = ("signal", "SIGKILL") if self.kind is OutcomeKind.OUT_OF_MEMORY and self.signal is not None else ()
         return code if self.kind is OutcomeKind.EXITED else (self.kind.value, *killed, *code)
+
+
+_EXITED_WELL = Outcome(kind=OutcomeKind.EXITED, exit_code=0)  # frozen: most runs share it
 
 
 class Verdict(Value):

@@ -38,10 +38,13 @@ class Loop:
             except OSError:
                 pass  # closed already, and the kernel forgot it then
 
+    def forget(self, fd: int) -> None:
+        """Forget a descriptor of our own that is closed right after this: with it, the kernel forgets it too."""
+        self._callbacks.pop(fd, None)
+
     def turn(self, until: float) -> None:
         """Wait for the first event or until a monotonic time, and handle what came."""
-        wait = max(0.0, until - time.monotonic())
-        for fd, _ in self._epoll.poll(wait):
+        for fd, _ in self._epoll.poll(max(0.0, until - time.monotonic())):
             callback = self._callbacks.get(fd)
             if callback is not None:  # an earlier callback of this turn may have removed it
                 callback()

@@ -16,6 +16,8 @@ from queuectl.system.secrets import find_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.model.job import Claim, Job
     from queuectl.model.launch import Launch
     from queuectl.runtime.launchpad import Launchpad
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 PUMP_AFTER_S = 0.003  # most commands end sooner, and then their pipe is read once
 FILE_AFTER_S = 0.2
 SCAN_EVERY_S = 0.03
+ANNOUNCE_AFTER_S = 0.2
 STUCK_AFTER_S = 1.0
 STUCK_SCAN_EVERY_S = 1.0
 FILE_COMMAND_BYTES = 128 << 10
+NEVER = float("inf")
 
 TIMEOUT = "timeout"
 DEADLINE = "deadline"
@@ -43,6 +47,25 @@ class Runner:
     `stuck` is what outlived SIGKILL: another user's, or held up in the kernel. The command is not over before it is.
     """
 
+    # How all begin; for most commands it stays like this, so that a start need not set it.
+    report: Report | None = None
+    is_announced = False
+    is_starved = False
+    stuck: "Sequence[int]" = ()
+    is_stuck_told = False
+    _takeoff: Takeoff | None = None
+    _pid = -1
+    _pidfd = -1
+    _is_watching_output = False
+    _is_long = False
+    _script: str | None = None
+    _stop_reason: str | None = None
+    _kill_at = 0.0
+    _scan_at = 0.0
+    _is_signalled = False
+    _is_leader_over = False
+    _empty_scans = 0
+
     def __init__(
         self,
         claim: "Claim",
@@ -54,29 +77,13 @@ class Runner:
         kept_input: bytes | None = None,
     ) -> None:
         self.claim = claim
-        self.report: Report | None = None
-        self.is_announced = False
-        self.is_starved = False
-        self.stuck: list[int] = []
-        self.is_stuck_told = False
         self._home = home
         self._settings = settings
         self._loop = loop
         self._pad = pad
-        self._takeoff: Takeoff | None = None
         self._kills_before = pad.kills.before_start()
         self._mark = claim.mark
-        self._pid = self._pidfd = -1
-        self._is_watching_output = False
-        self._is_long = False
-        self._script: str | None = None
-        self._stop_reason: str | None = None
-        self._kill_at = 0.0
-        self._scan_at = 0.0
-        self._is_signalled = False
-        self._is_leader_over = False
         self._known: dict[int, float] = {}
-        self._empty_scans = 0
         self._started = time.monotonic()
         self._timeout_s, self._timeout_reason = longest_run(claim.job, settings.job_timeout)
         self._output = self._make_output(log_path(home, claim.job.seq, claim.job.run))
@@ -89,6 +96,10 @@ class Runner:
     def elapsed_s(self) -> float:
         """How long the command has run."""
         return time.monotonic() - self._started
+
+    def is_long(self, now: float) -> bool:
+        """Whether it has run, at a monotonic time, for so long that people want to know."""
+        return now - self._started >= ANNOUNCE_AFTER_S
 
     @property
     def pid(self) -> int:
@@ -113,16 +124,11 @@ class Runner:
 
     def next_tick(self) -> float:
         """Return the monotonic time at which `tick` has something to do."""
-        times = []
-        if not self._is_watching_output:
-            times.append(self._started + PUMP_AFTER_S)
-        elif not self._is_long:
-            times.append(self._started + FILE_AFTER_S)
+        after_s = FILE_AFTER_S if self._is_watching_output else PUMP_AFTER_S
+        tick = NEVER if self._is_long else self._started + after_s
         if self._stop_reason is not None:
-            times.append(self._scan_at)
-        elif self._timeout_s:
-            times.append(self._started + self._timeout_s)
-        return min(times, default=float("inf"))
+            return min(tick, self._scan_at)
+        return min(tick, self._started + self._timeout_s) if self._timeout_s else tick
 
     def tick(self, now: float, processes: process.Processes) -> None:
         """Do what is due: look at the output, give it a file, notice the timeout, look after a stop."""
@@ -151,9 +157,14 @@ class Runner:
             if launch is not None and launch.secrets:
                 self._add_secrets(env, launch.secrets)
             if launch is None:
-                output, errors = self._outputs[0].write_fd, self._outputs[-1].write_fd
-                stdin = self._pad.devnull
-                self._pid = process.spawn(argv, env, job.cwd or "/", stdin=stdin, output=output, errors=errors)
+                self._pid = process.spawn(
+                    argv,
+                    env,
+                    job.cwd or "/",
+                    stdin=self._pad.devnull,
+                    output=self._output.write_fd,
+                    errors=self._outputs[-1].write_fd,
+                )
             else:
                 self._pid = self._take_off(launch, argv, env, kept_input)
         except process.CannotStart as error:
@@ -163,8 +174,8 @@ class Runner:
                 outcome = Outcome.handed_back(error.reason)
             self._finish(outcome, None)
             return
-        for each in self._outputs:
-            each.started()
+        for output in self._outputs:
+            output.started()
         self._pidfd = os.pidfd_open(self._pid)
         self._loop.watch(self._pidfd, self._on_exit)
 
@@ -218,9 +229,10 @@ class Runner:
             self._loop.unwatch(output.read_fd)
 
     def _on_exit(self) -> None:
-        self._loop.unwatch(self._pidfd)
         self._is_leader_over = True
-        if not self._is_signalled:
+        if self._is_signalled:
+            self._loop.unwatch(self._pidfd)
+        else:
             ended = process.reap(self._pid)
             assert ended is not None
             outcome = None if self._takeoff is None else self._takeoff.outcome(ended)
@@ -251,7 +263,6 @@ class Runner:
         if self._empty_scans >= 2:
             ended = process.reap(self._pid)
             if ended is not None:
-                self._loop.unwatch(self._pidfd)
                 self._close()
                 self._finish(self._stopped_outcome(ended), ended)
 
@@ -269,8 +280,10 @@ class Runner:
         return Outcome.handed_back()
 
     def _close(self) -> None:
-        for output in self._outputs:
-            self._loop.unwatch(output.read_fd)
+        if self._is_watching_output:
+            for output in self._outputs:
+                self._loop.unwatch(output.read_fd)
+        self._loop.forget(self._pidfd)
         os.close(self._pidfd)
 
     def _finish(self, outcome: Outcome, ended: process.Ended | None) -> None:

@@ -32,6 +32,8 @@ from queuectl.system.liveness import Leader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.model.job import Claim, Job
     from queuectl.settings import Settings
     from queuectl.store.database import Database, Tx
@@ -43,7 +45,6 @@ TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
 CUT_SHORT_PAUSE_S = 0.01
 FAREWELLS = 2
-ANNOUNCE_AFTER_S = 0.2
 DRAIN_BYTE = b"d"
 NOW_BYTE = b"n"
 
@@ -95,6 +96,7 @@ class Worker:
             self._loop,
         )
         self._tenure = Tenure(self._database.dialect, self._heartbeat)
+        self._is_leased = not self._database.dialect.is_local
         self._is_leaving_off = False
         self._base_env = base_env(target)
         self._pad = Launchpad(identity.id)
@@ -173,21 +175,22 @@ class Worker:
         until = min(until, self._drain_until())
         for runner in self._running:
             until = min(until, runner.next_tick())
+        self._identity.lock.strike_out()
         self._loop.turn(until)
-        now = time.monotonic()
+        now = self._loop.turned_at
         processes = process.Processes()
         for runner in self._running:
             runner.tick(now, processes)
-        self._collect()
+        self._collect(now)
 
-    def _collect(self) -> None:
+    def _collect(self, now: float) -> None:
         """Set the runs that are over aside for the next settle; say of the others that they run."""
         for runner in [*self._running]:
             if runner.report is not None:
                 self._running.remove(runner)
                 self._ended.append((runner.claim, runner.report))
                 self._identity.lock.note_end(runner.claim.job.seq)
-            elif not runner.is_announced and runner.elapsed_s >= ANNOUNCE_AFTER_S:
+            elif not runner.is_announced and runner.is_long(now):
                 runner.is_announced = True
                 job = runner.claim.job
                 self._log.info("running", f"running: {one_line(job.line)}", job=job.id, run=job.run)
@@ -199,9 +202,9 @@ class Worker:
         is_idle = not self._running
         step = settle_and_claim(self._database, self._holder, self._ended, free, self._environ, is_idle=is_idle)
         self._is_looking = False
-        self._say(step)
-        self._ended = []
+        ended, self._ended = self._ended, []
         if not step.is_alive:
+            self._say(step, ended)
             self._start_over()
             return
         self._refresh_settings(now)
@@ -211,7 +214,8 @@ class Worker:
             self._take_turns(step)
         for claim in step.claimed:
             self._start(claim)
-        self._collect()
+        self._say(step, ended)  # while the next ones run
+        self._collect(now)
         if step.stop:
             self._obey(step.stop)
         elif len(step.claimed) < free:
@@ -277,6 +281,8 @@ class Worker:
         """Return how many more jobs to take: none before the lease is renewed, none beside one that runs alone."""
         if self._order or self._is_lapsing() or not self._heartbeat.is_renewed:
             return 0
+        if not self._running:
+            return self._options.slots
         if any(claims.runs_alone(runner.claim) for runner in self._running):
             return 0
         return max(0, self._options.slots - len(self._running))
@@ -343,7 +349,7 @@ class Worker:
 
     def _is_lapsing(self) -> bool:
         """Whether the lease is so near its end that commands must be stopped."""
-        return self._tenure.is_lapsing(self._settings.kill_grace_seconds)
+        return self._is_leased and self._tenure.is_lapsing(self._settings.kill_grace_seconds)
 
     def _has_time_for_store(self) -> bool:
         """Whether the store could fail to answer and the commands still be stopped in time."""
@@ -424,8 +430,8 @@ class Worker:
         settings = self._settings
         self._heartbeat.follow(settings.worker_heartbeat_interval, settings.lock_lease_seconds)
 
-    def _say(self, step: Step) -> None:
-        reports = {claim.job.seq: (claim, report) for claim, report in self._ended}
+    def _say(self, step: Step, ended: "Sequence[tuple[Claim, Report]]") -> None:
+        reports = {claim.job.seq: (claim, report) for claim, report in ended}
         for job in step.settled:
             claim, report = reports[job.seq]
             self._log.info(job.state, _ended_text(job, claim, report, step.now), job=job.id, run=job.run)

@@ -20,6 +20,8 @@ _INSERT = f"""
     INSERT INTO attempts ({COLUMNS})
     VALUES ({", ".join(f":{name}" for name in Attempt.FIELDS)})
 """
+# A run of a job that keeps its stderr apart has one, also where nobody could report it.
+_nothing_on_stderr: "dict[str, SqlValue]" = {"stderr_bytes": 0, "stderr_tail": b""}
 
 
 def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
@@ -44,7 +46,10 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "output_bytes": report.output_bytes,
             "output_file": report.output_file,
             "output_tail": report.output_tail,
-            **_stderr(job, report),
+            "stderr_bytes": report.stderr_bytes,
+            "stderr_file": report.stderr_file,
+            "stderr_tail": report.stderr_tail,
+            **(_nothing_on_stderr if job.split_output and report.stderr_bytes is None else {}),
         },
     )
 
@@ -82,16 +87,6 @@ def runs_of(tx: "Tx", job: "Job", first_run: int = 1) -> list[Attempt]:
     if job.state is State.PROCESSING and job.worker_id is not None:
         runs.append(_under_way(tx, job, job.worker_id))
     return runs
-
-
-def _stderr(job: "Job", report: "Report") -> "dict[str, SqlValue]":
-    """Return what is kept of stderr; a run of a job that keeps it apart has it, also where nobody could report it."""
-    is_missing = job.split_output and report.stderr_bytes is None
-    return {
-        "stderr_bytes": 0 if is_missing else report.stderr_bytes,
-        "stderr_file": report.stderr_file,
-        "stderr_tail": b"" if is_missing else report.stderr_tail,
-    }
 
 
 def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:

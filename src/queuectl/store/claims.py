@@ -1,12 +1,15 @@
 """Claims: how a worker takes jobs. Finishing them is in moves.py."""
 
+from functools import cache
+
 from queuectl.model.job import Claim, Job
 from queuectl.model.states import State
 from queuectl.model.value import Value
 from queuectl.model.verdict import ALONE_FROM_LOSSES, MAX_LOSSES
 from queuectl.model.weights import Turns
-from queuectl.store.gates import LANES_AT_ONCE, Admission
+from queuectl.store.gates import LANES_AT_ONCE, Admission, Map
 from queuectl.store.jobs import CHUNK, COLUMNS, listed
+from queuectl.store.lanes import lane_rows
 from queuectl.store.takers import Taker
 from queuectl.store.workers import Worker, get
 
@@ -53,13 +56,23 @@ class Taken(Value):
     """The queues that let only so many run: whoever ends a job there makes room. None: nobody looked."""
 
 
-def claim(tx: "Tx", taker: Taker, wanted: int, *, is_idle: bool = True) -> Taken:
+def claim(tx: "Tx", taker: Taker, wanted: int, lanes_seen: "list[Row] | None" = None, *, is_idle: bool = True) -> Taken:
     """Take up to `wanted` ready jobs that a worker may run: higher priority first, then first in, first out.
 
-    The caller has checked in the same transaction that the worker's own row is live. `is_idle` says that the worker
-    runs nothing else, and so may take a job that must run alone.
+    The caller has checked in the same transaction that the worker's own row is live, and may have read the lanes.
+    `is_idle` says that the worker runs nothing else, and so may take a job that must run alone.
     """
-    admission = Admission(tx, taker)
+    seen = Map.of(lane_rows(tx) if lanes_seen is None else lanes_seen, taker)
+    if seen.plain_lane is not None:
+        heads = _heads_of(tx, {seen.plain_lane: wanted})
+        if not any(map(_asks_for_care, heads)):
+            return Taken(claims=_claims(_start(tx, heads, taker.worker_id)), narrow=seen.narrow)
+    return _claim_with_care(tx, taker, wanted, seen, is_idle=is_idle)
+
+
+def _claim_with_care(tx: "Tx", taker: Taker, wanted: int, seen: Map, *, is_idle: bool) -> Taken:
+    """Take jobs where more than their order decides: gates, turns, what must run alone."""
+    admission = Admission(tx, taker, seen)
     taken: list[Job] = []
     while len(taken) < wanted and (lanes := admission.open_lanes):
         left = wanted - len(taken)
@@ -91,7 +104,8 @@ def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
     if row is None:
         return Taken()
     job = Job.of_row(row)
-    admission = Admission(tx, Taker(worker_id=worker_id, queues=(job.queue,)))
+    taker = Taker(worker_id=worker_id, queues=(job.queue,))
+    admission = Admission(tx, taker, Map.of(lane_rows(tx), taker))
     is_open = job.lane_id in {lane.id for lane in admission.open_lanes} and admission.secure([job.lane_id])
     admitted = admission.admit([job]) if is_open else []
     taken = _start(tx, admitted, worker_id)
@@ -100,8 +114,12 @@ def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
 
 
 def _taken(admission: Admission, taken: "Sequence[Job]") -> Taken:
-    claims = tuple(Claim(job=job) for job in sorted(taken, key=lambda job: (-job.priority, job.seq)))
+    claims = _claims(sorted(taken, key=lambda job: (-job.priority, job.seq)))
     return Taken.of_row((claims, admission.opens_at, admission.is_cut_short, tuple(admission.buried), admission.narrow))
+
+
+def _claims(taken: "Sequence[Job]") -> tuple[Claim, ...]:
+    return tuple([Claim(job=job) for job in taken])
 
 
 def _turns(taker: Taker, taken: "Sequence[Job]") -> Turns | None:
@@ -177,8 +195,18 @@ def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES) -
     heads: list[Job] = []
     for lane_id, wanted in shares.items():
         params = {"lane_id": lane_id, "wanted": wanted, "most_losses": most_losses}
-        heads += [Job.of_row(row) for row in tx.rows(f"{_HEAD} {tx.dialect.skip_locked}", params)]
+        heads += [Job.of_row(row) for row in tx.rows(_head(tx.dialect.skip_locked), params)]
     return heads if len(shares) == 1 else sorted(heads, key=lambda job: (-job.priority, job.seq))
+
+
+@cache
+def _head(skip_locked: str) -> str:
+    return f"{_HEAD} {skip_locked}"
+
+
+def _asks_for_care(job: Job) -> bool:
+    """Whether more than being the next decides whether it may start."""
+    return job.limits is not None or job.deadline_at is not None or job.losses >= ALONE_FROM_LOSSES
 
 
 def _runs_alone(job: Job) -> bool:
@@ -252,7 +280,7 @@ def _is_first_of_its_kind(tx: "Tx", worker_id: str) -> bool:
 def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
     for start in range(0, len(heads), CHUNK):
         names, params = listed("seq", [job.seq for job in heads[start : start + CHUNK]])
-        begun = tx.changed(_START_SQL.format(seqs=names), {**params, "worker_id": worker_id, "now": tx.now})
+        begun = tx.changed(_start_sql(names), {**params, "worker_id": worker_id, "now": tx.now})
         if begun != len(params):
             raise AssertionError(f"{begun} of {len(params)} jobs that this transaction holds could be started")
     for job in heads:
@@ -260,6 +288,11 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
             tx.changed("UPDATE jobs SET units = :units WHERE seq = :seq", {"units": job.units, "seq": job.seq})
     changes = {"state": State.PROCESSING, "worker_id": worker_id, "started_at": tx.now, "updated_at": tx.now}
     return [job.replace(run=job.run + 1, **changes) for job in heads]
+
+
+@cache
+def _start_sql(names: str) -> str:
+    return _START_SQL.format(seqs=names)
 
 
 def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:

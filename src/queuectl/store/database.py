@@ -19,10 +19,12 @@ MAX_TRIES = 8
 class Tx:
     """One open transaction: its statements, and `now`, the one reading of the database's clock in it."""
 
-    __slots__ = ("dialect", "discarded", "is_telling", "is_waking", "is_watched", "locked", "now")
+    __slots__ = ("changed", "dialect", "discarded", "is_telling", "is_waking", "is_watched", "locked", "now", "rows")
 
     def __init__(self, dialect: "Dialect", now: int) -> None:
         self.dialect = dialect
+        self.rows = dialect.rows
+        self.changed = dialect.changed
         self.now = now
         self.is_waking = False
         self.is_telling = False
@@ -50,18 +52,10 @@ class Tx:
             self.locked.update(self.dialect.lock_names(missing, wait=False))
         return wanted & self.locked
 
-    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
-        """Run a statement and return its rows."""
-        return self.dialect.rows(sql, params)
-
-    def row(self, sql: str, params: "Params" = {}) -> "Row | None":  # noqa: B006
+    def row(self, sql: str, params: "Params" = {}) -> "Row | None":  # noqa: B006 - never written to
         """Run a statement and return its first row."""
-        rows = self.dialect.rows(sql, params)
+        rows = self.rows(sql, params)
         return rows[0] if rows else None
-
-    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
-        """Run a statement and return how many rows it changed."""
-        return self.dialect.changed(sql, params)
 
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
         """Insert many rows at once."""
@@ -137,12 +131,18 @@ class Database:
         self.dialect.close()
 
     def _once(self, work: "Callable[[Tx], Result]", *, writing: bool) -> "Result":
+        dialect = self.dialect
         try:
-            tx = Tx(self.dialect, self.read_clock(self.dialect.begin(writing=writing)))
+            tx = Tx(dialect, self.read_clock(dialect.begin(writing=writing)))
             result = work(tx)
-            self._commit(writing=writing)
+            try:
+                dialect.commit()
+            except Exception as error:
+                if writing and (doubt := self._doubt(error)):
+                    raise doubt from error
+                raise
         except BaseException:
-            self.dialect.rollback()
+            dialect.rollback()
             raise
         if tx.is_waking:
             self._ring()
@@ -152,17 +152,15 @@ class Database:
             self._sweep(tx.discarded)
         return result
 
-    def _commit(self, *, writing: bool) -> None:
-        try:
-            self.dialect.commit()
-        except Exception as error:
-            told = self.dialect.translate(error)
-            if not writing or self.dialect.is_local or not isinstance(told, StoreUnreachable):
-                raise
-            raise CommitInDoubt(
-                f"{told.message}; the answer to the last COMMIT is missing",
-                hint="the change may have been made all the same: look before you repeat it",
-            ) from error
+    def _doubt(self, error: Exception) -> CommitInDoubt | None:
+        """Return what to say where a COMMIT failed and nobody knows whether it took place: its answer is missing."""
+        told = self.dialect.translate(error)
+        if self.dialect.is_local or not isinstance(told, StoreUnreachable):
+            return None
+        return CommitInDoubt(
+            f"{told.message}; the answer to the last COMMIT is missing",
+            hint="the change may have been made all the same: look before you repeat it",
+        )
 
     def _told(self, error: Exception) -> Exception:
         if self.dialect.is_duplicate(error):

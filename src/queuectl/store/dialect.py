@@ -59,11 +59,11 @@ class Dialect(ABC):
         """Undo the transaction; never raises, also not on a broken connection."""
 
     @abstractmethod
-    def rows(self, sql: str, params: "Params") -> "list[Row]":
+    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
         """Run a statement and return its rows."""
 
     @abstractmethod
-    def changed(self, sql: str, params: "Params") -> int:
+    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
         """Run a statement and return how many rows it changed."""
 
     @abstractmethod

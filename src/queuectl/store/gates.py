@@ -39,6 +39,9 @@ class Map(Value):
     narrow: frozenset[str]
     """The queues that let only so many run: whoever ends a job there makes room."""
     is_plain: bool
+    """Whether no lane is limited, nor asks for a resource."""
+    plain_lane: int | None
+    """The only lane there is to take from, where it is a plain one."""
 
     @classmethod
     def of(cls, rows: "list[Row]", taker: Taker) -> "Map":
@@ -54,11 +57,13 @@ class Map(Value):
     def _drawn(cls, rows: "list[Row]", taker: Taker) -> "Map":
         lanes = [Lane.of_row(row) for row in rows]
         served = {lane.id: lane for lane in lanes if lane.paused_at is None and taker.serves(lane)}
+        is_plain = not any(lane.is_special for lane in served.values())
         return cls(
             queue_of={lane.id: lane.queue for lane in lanes},
             served=served,
             narrow=frozenset(lane.queue for lane in lanes if lane.concurrency is not None),
-            is_plain=not any(lane.is_special for lane in served.values()),
+            is_plain=is_plain,
+            plain_lane=next(iter(served)) if is_plain and len(served) == 1 else None,
         )
 
 
@@ -68,7 +73,7 @@ _last_maps: dict[str, tuple[Taker, "list[Row]", Map]] = {}  # a process is one w
 class Admission:
     """What one claim may take: asked for the open lanes, then told of the next jobs of them, round by round."""
 
-    def __init__(self, tx: "Tx", taker: Taker) -> None:
+    def __init__(self, tx: "Tx", taker: Taker, seen: Map) -> None:
         self._tx = tx
         self._taker = taker
         self.opens_at: int | None = None
@@ -77,7 +82,7 @@ class Admission:
         """Jobs that were next, but whose deadline had passed."""
         self.is_cut_short = False
         """Whether something may be left that was out of reach for a moment: look again soon."""
-        self._lanes = self._look()
+        self._lanes = self._served(seen)
         self._rooms: dict[str, int] = {}
         self._starts: dict[str, int] = {}
         self._free: Units = {}
@@ -99,6 +104,8 @@ class Admission:
 
         The first locks of a transaction are waited for: they are held by claims alone, and short.
         """
+        if self._is_plain:
+            return True
         chosen = [self._lanes[lane_id] for lane_id in lane_ids if lane_id not in self._secured]
         locks = {lane.id: self._locks_of(lane) for lane in chosen if lane.is_special}
         if not locks:
@@ -106,7 +113,7 @@ class Admission:
         ours = self._tx.lock(name for names in locks.values() for name in names)
         out_of_reach = [lane_id for lane_id, names in locks.items() if not ours.issuperset(names)]
         self._secured.update(locks)
-        fresh = self._look()
+        fresh = self._served(Map.of(lane_rows(self._tx), self._taker))
         self._lanes = {lane_id: fresh[lane_id] for lane_id in self._lanes if lane_id in fresh}
         if out_of_reach:
             self.is_cut_short = True
@@ -156,11 +163,12 @@ class Admission:
         """
         for queue, next_start_at in self._starts.items():
             queues.set_next_start(self._tx, queue, next_start_at)
-        parking.release(self._tx, self._keys)
+        if self._keys:
+            parking.release(self._tx, self._keys)
 
-    def _look(self) -> dict[int, Lane]:
-        """Read the lanes and return those that are served and not paused."""
-        self._map = Map.of(lane_rows(self._tx), self._taker)
+    def _served(self, seen: Map) -> dict[int, Lane]:
+        """Return those lanes that are served and not paused."""
+        self._map = seen
         self.narrow = self._map.narrow
         return self._map.served.copy()
 

@@ -11,11 +11,8 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Row
 
-_LANES = """
-    SELECT l.id, l.queue, l.needs, q.paused_at, q.concurrency, q.rate_count, q.rate_period_ms, q.next_start_at
-      FROM lanes l
-      JOIN queues q ON q.name = l.queue
-"""
+LANE_COLUMNS = "l.id, l.queue, l.needs, q.paused_at, q.concurrency, q.rate_count, q.rate_period_ms, q.next_start_at"
+_LANES = f"SELECT {LANE_COLUMNS} FROM lanes l JOIN queues q ON q.name = l.queue"
 LONGEST_CLAIM_MS = 60_000
 _known_needs: dict[str, Needs] = {"": Needs()}
 

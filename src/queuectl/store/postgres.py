@@ -125,11 +125,11 @@ class PostgresDialect(Dialect):
         except psycopg.Error:
             self.connection.close()
 
-    def rows(self, sql: str, params: "Params") -> "list[Row]":
+    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
         """Run a statement and return its rows."""
         return self.connection.execute(self._text(sql), params).fetchall()
 
-    def changed(self, sql: str, params: "Params") -> int:
+    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
         """Run a statement and return how many rows it changed."""
         return self.connection.execute(self._text(sql), params).rowcount
 

@@ -34,12 +34,12 @@ class Home(Value):
     @property
     def logs(self) -> str:
         """Output of commands that was too long or took too long for the database alone; names on record begin here."""
-        return os.path.join(self.root, "logs")
+        return f"{self.root}/logs"
 
     @property
     def own_logs(self) -> str:
         """Where of that the output of this store lies."""
-        return os.path.join(self.logs, self.folder) if self.folder else self.logs
+        return f"{self.logs}/{self.folder}" if self.folder else self.logs
 
     @property
     def run(self) -> str:
@@ -166,12 +166,12 @@ def remove_file(path: str) -> None:
 
 def log_path(home: Home, number: int, run: int) -> str:
     """Return where the output of a run goes: by number, never by a name somebody gave."""
-    return os.path.join(home.own_logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.log")
+    return f"{home.own_logs}/{number // RUNS_PER_FOLDER}/{number}.{run}.log"
 
 
 def stderr_path(home: Home, number: int, run: int) -> str:
     """Return where the error output of a run goes that is kept apart."""
-    return os.path.join(home.own_logs, str(number // RUNS_PER_FOLDER), f"{number}.{run}.err.log")
+    return f"{home.own_logs}/{number // RUNS_PER_FOLDER}/{number}.{run}.err.log"
 
 
 def script_path(home: Home, number: int, run: int) -> str:

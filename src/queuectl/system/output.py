@@ -20,6 +20,8 @@ from queuectl.system.sink import Sink, successors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.system.masking import Mask
 
 PIPE_BYTES = 1 << 20
@@ -47,20 +49,22 @@ class Part(Value):
 class Output:
     """The output of one run, from its first byte to `finish`."""
 
+    # How all begin; most commands print next to nothing, and then it stays like this.
+    trouble: str | None = None
+    _held = b""
+    _taken = 0  # bytes out of the pipe; a mask makes more or less of them
+    _total = 0
+    _file: Sink | None = None
+    _segments: "Sequence[Sink]" = ()
+    _dropped = 0
+    _is_blocking = True
+
     def __init__(self, path: str, *, tail_bytes: int, max_bytes: int, mask: "Mask | None" = None) -> None:
         self.read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC)
         self._path = path
         self._tail_bytes = tail_bytes
-        self._head_limit = max_bytes // 2
-        self._segment_limit = (max_bytes - self._head_limit - NOTICE_BYTES) // 2
+        self._max_bytes = max_bytes
         self.mask = mask
-        self._held = b""
-        self._taken = 0  # bytes out of the pipe; a mask makes more or less of them
-        self._total = 0
-        self._file: Sink | None = None
-        self._segments: list[Sink] = []
-        self._dropped = 0
-        self.trouble: str | None = None
 
     @property
     def write_fd(self) -> int:
@@ -71,10 +75,12 @@ class Output:
         """Let go of the command's end, once the command has it."""
         os.close(self._write_fd)
         self._write_fd = -1
-        os.set_blocking(self.read_fd, False)
 
     def pump(self) -> bool:
         """Take what is in the pipe, a bounded amount at a turn; False means its end was reached."""
+        if self._is_blocking:
+            self._is_blocking = False
+            os.set_blocking(self.read_fd, False)
         if self.mask is not None:
             return self._pump_through(self.mask)
         if self._file is None and self.trouble is None:
@@ -86,7 +92,7 @@ class Output:
         if self._file is not None or self.trouble is not None or not self._total:
             return
         try:
-            self._file = Sink.create(self._path, self._head_limit)
+            self._file = Sink.create(self._path, self._max_bytes // 2)
             self._write_held()
         except OSError as error:
             self._give_up(error)
@@ -94,9 +100,7 @@ class Output:
     def finish(self) -> Kept:
         """Take the rest, close everything and return what is kept. What outlives the command is not waited for."""
         if self._write_fd >= 0:
-            os.close(self._write_fd)
-            self._write_fd = -1
-            os.set_blocking(self.read_fd, False)
+            self.started()
         # What is in the pipe now, and no more: somebody left in the background may print without end.
         end = self._taken + _waiting(self.read_fd)
         while self._taken < end and self.pump():
@@ -182,10 +186,12 @@ class Output:
             return self._segments[-1]
         try:
             if len(self._segments) == 2:
-                self._dropped += self._segments.pop(0).remove()
+                self._dropped += self._segments[0].remove()
+                self._segments = self._segments[1:]
             begin = self._file.size + self._dropped + sum(segment.size for segment in self._segments)
             name = f"{self._file.path}.part.{self._file.size}.{begin}"
-            self._segments.append(Sink.create(name, self._segment_limit))
+            limit = (self._max_bytes - self._max_bytes // 2 - NOTICE_BYTES) // 2
+            self._segments = (*self._segments, Sink.create(name, limit))
         except OSError as error:
             self._give_up(error)
             return None
@@ -202,11 +208,11 @@ class Output:
         assert self._file is not None
         if self._segments:
             _join(self._file, self._file.size, self._dropped, self._segments)
-            self._segments = []
+            self._segments = ()
 
     def _close(self, file: Sink) -> Kept:
         """Close what is open; segments that could not be joined are read for the tail and removed."""
-        newest = (self._segments or [file])[-1]
+        newest = self._segments[-1] if self._segments else file
         tail = self._tail(newest.last(self._tail_bytes))
         for segment in self._segments:
             try:
@@ -309,7 +315,7 @@ def left_out(count: int) -> bytes:
     return f"\n[queuectl: {count} bytes left out here]\n".encode()
 
 
-def _join(file: Sink, head_bytes: int, dropped: int, segments: list[Sink]) -> None:
+def _join(file: Sink, head_bytes: int, dropped: int, segments: "Sequence[Sink]") -> None:
     """Put notice and segments behind the head and remove them; on failure the file is the head alone, as before."""
     try:
         file.cut(head_bytes)  # somebody may have died amid this
