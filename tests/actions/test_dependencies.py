@@ -20,7 +20,7 @@ from queuectl.model.edit import edit_from_fields
 from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import Outcome
 from queuectl.store import edges, jobs, limits
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import Filter
 from tests.actions.graphing import (
     FAILED,
@@ -526,15 +526,15 @@ def test_a_revival_reads_each_dependency_a_few_times_however_many_lead_to_one_jo
     names = [f"m{number}" for number in range(300)]
     add(worker, spec("hub"), *(spec(name, "hub", queue="many") for name in names), spec("join", names))
     run(worker, "hub", outcome=FAILED)
-    read, rows = 0, worker.dialect.rows
+    read, rows = 0, Tx.rows
 
-    def counting(*words: Any) -> list[Any]:  # noqa: ANN401 - whatever it is asked
+    def counting(tx: Tx, *words: Any) -> list[Any]:  # noqa: ANN401 - whatever it is asked
         nonlocal read
-        found = rows(*words)
+        found = rows(tx, *words)
         read += len(found)
         return found
 
-    monkeypatch.setattr(worker.dialect, "rows", counting)
+    monkeypatch.setattr(Tx, "rows", counting)
     again(worker, "hub")
 
     assert states(worker, "hub", "m0", "m299", "join") == "pending blocked blocked blocked"

@@ -80,7 +80,7 @@ def test_the_claim_moves_the_rows_it_found_by_their_numbers(crowded: Database, c
     names, seqs = listed("seq", [add_job(crowded).seq for _ in range(count)])
     params = {**seqs, "worker_id": "w1", "now": 1}
 
-    plans = plans_of(crowded, lambda tx: tx.changed(claims._START_SQL.format(seqs=names), params))
+    plans = plans_of(crowded, lambda tx: tx.changed(claims._start_sql(names), params))
 
     assert all("Seq Scan" not in plan and "SCAN" not in plan for plan in plans)
 

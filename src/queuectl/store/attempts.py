@@ -16,42 +16,52 @@ if TYPE_CHECKING:
 
 COLUMNS = columns_of(Attempt)
 
-_INSERT = f"""
-    INSERT INTO attempts ({COLUMNS})
-    VALUES ({", ".join(f":{name}" for name in Attempt.FIELDS)})
-"""
-# A run of a job that keeps its stderr apart has one, also where nobody could report it.
-_nothing_on_stderr: "dict[str, SqlValue]" = {"stderr_bytes": 0, "stderr_tail": b""}
+_INSERT = f"INSERT INTO attempts ({COLUMNS}) VALUES ({', '.join(f':run_{name}' for name in Attempt.FIELDS)})"
 
 
-def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
-    """Put a run that ended on record."""
+def record_of(claim: "Claim", report: "Report", host: str, now: int) -> "dict[str, SqlValue]":
+    """Return what is put on record of a run that ended, as the parameters of `insert`."""
     job, outcome = claim.job, report.outcome
-    tx.changed(
-        _INSERT,
-        {
-            "job_seq": job.seq,
-            "run": job.run,
-            "attempt": job.attempts + 1,
-            "worker_id": job.worker_id,
-            "host": host,
-            "started_at": job.started_at,
-            "finished_at": tx.now,
-            "outcome": outcome.kind.value,
-            "exit_code": outcome.exit_code,
-            "signal": outcome.signal,
-            "error": outcome.error,
-            "cpu_ms": report.cpu_ms,
-            "peak_memory_bytes": report.peak_memory_bytes,
-            "output_bytes": report.output_bytes,
-            "output_file": report.output_file,
-            "output_tail": report.output_tail,
-            "stderr_bytes": report.stderr_bytes,
-            "stderr_file": report.stderr_file,
-            "stderr_tail": report.stderr_tail,
-            **(_nothing_on_stderr if job.split_output and report.stderr_bytes is None else {}),
-        },
-    )
+    record: dict[str, SqlValue] = {
+        "run_job_seq": job.seq,
+        "run_run": job.run,
+        "run_attempt": job.attempts + 1,
+        "run_worker_id": job.worker_id,
+        "run_host": host,
+        "run_started_at": job.started_at,
+        "run_finished_at": now,
+        "run_outcome": outcome.kind.value,
+        "run_exit_code": outcome.exit_code,
+        "run_signal": outcome.signal,
+        "run_error": outcome.error,
+        "run_cpu_ms": report.cpu_ms,
+        "run_peak_memory_bytes": report.peak_memory_bytes,
+        "run_output_bytes": report.output_bytes,
+        "run_output_file": report.output_file,
+        "run_output_tail": report.output_tail,
+        "run_stderr_bytes": report.stderr_bytes,
+        "run_stderr_file": report.stderr_file,
+        "run_stderr_tail": report.stderr_tail,
+    }
+    if job.split_output and report.stderr_bytes is None:  # it has one, also where nobody could report it
+        record |= {"run_stderr_bytes": 0, "run_stderr_tail": b""}
+    return record
+
+
+def insert(tx: "Tx", record: "dict[str, SqlValue]") -> None:
+    """Put a run that ended on record."""
+    tx.changed(_INSERT, record)
+
+
+def insert_from(source: str) -> str:
+    """Return the statement that puts a run on record if a common table expression holds a row."""
+    values = ", ".join(f"CAST(:run_{name} AS {_type_of(name)})" for name in Attempt.FIELDS)
+    return f"INSERT INTO attempts ({COLUMNS}) SELECT {values} FROM {source}"
+
+
+def _type_of(name: str) -> str:
+    kind = str(Attempt.__annotations__[name])
+    return "bigint" if "int" in kind else "bytea" if "bytes" in kind else "text"
 
 
 def page(tx: "Tx", seqs: "Sequence[int]", after: "tuple[int, int]", limit: int) -> list[Attempt]:

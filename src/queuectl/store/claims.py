@@ -35,10 +35,10 @@ _HEAD = f"""
      ORDER BY priority DESC, seq
      LIMIT :wanted
 """
-_START_SQL = """
+_START = """
     UPDATE jobs
        SET state = 'processing', run = run + 1, worker_id = :worker_id, started_at = :now, updated_at = :now
-     WHERE state = 'pending' AND seq IN ({seqs})
+     WHERE state = 'pending' AND seq {seqs}
 """
 
 
@@ -64,10 +64,20 @@ def claim(tx: "Tx", taker: Taker, wanted: int, lanes_seen: "list[Row] | None" = 
     """
     seen = Map.of(lane_rows(tx) if lanes_seen is None else lanes_seen, taker)
     if seen.plain_lane is not None:
-        heads = _heads_of(tx, {seen.plain_lane: wanted})
-        if not any(map(_asks_for_care, heads)):
-            return Taken(claims=_claims(_start(tx, heads, taker.worker_id)), narrow=seen.narrow)
+        jobs = _take_plain(tx, seen.plain_lane, wanted, taker.worker_id)
+        if jobs is not None:
+            return Taken(claims=_claims(jobs), narrow=seen.narrow)
     return _claim_with_care(tx, taker, wanted, seen, is_idle=is_idle)
+
+
+def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str) -> list[Job] | None:
+    """Take the next jobs of a lane; None means that it takes more care, and nothing was taken."""
+    if not tx.dialect.joins_writes:
+        heads = _heads_of(tx, {lane_id: wanted})
+        return None if any(map(_asks_for_care, heads)) else _start(tx, heads, worker_id)
+    params: dict[str, SqlValue] = {"lane_id": lane_id, "worker_id": worker_id, "now": tx.now}
+    taken = [Job.of_row(row) for row in tx.rows(_take_sql(min(wanted, CHUNK)), params)]
+    return sorted(taken, key=_order) or None
 
 
 def _claim_with_care(tx: "Tx", taker: Taker, wanted: int, seen: Map, *, is_idle: bool) -> Taken:
@@ -114,7 +124,7 @@ def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
 
 
 def _taken(admission: Admission, taken: "Sequence[Job]") -> Taken:
-    claims = _claims(sorted(taken, key=lambda job: (-job.priority, job.seq)))
+    claims = _claims(sorted(taken, key=_order))
     return Taken.of_row((claims, admission.opens_at, admission.is_cut_short, tuple(admission.buried), admission.narrow))
 
 
@@ -196,7 +206,12 @@ def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES) -
     for lane_id, wanted in shares.items():
         params = {"lane_id": lane_id, "wanted": wanted, "most_losses": most_losses}
         heads += [Job.of_row(row) for row in tx.rows(_head(tx.dialect.skip_locked), params)]
-    return heads if len(shares) == 1 else sorted(heads, key=lambda job: (-job.priority, job.seq))
+    return heads if len(shares) == 1 else sorted(heads, key=_order)
+
+
+def _order(job: Job) -> tuple[int, int]:
+    """Higher priority first, then first in, first out."""
+    return -job.priority, job.seq
 
 
 @cache
@@ -292,7 +307,25 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
 
 @cache
 def _start_sql(names: str) -> str:
-    return _START_SQL.format(seqs=names)
+    return _START.format(seqs=f"IN ({names})")
+
+
+@cache
+def _take_sql(wanted: int) -> str:
+    """Return the statement that finds and takes, unless one of those it finds asks for care.
+
+    The number stands in the text, and the rows are named by an array: of a parameter or a join the planner would expect
+    thousands, and walk the table.
+    """
+    care = f"(limits IS NOT NULL OR deadline_at IS NOT NULL OR losses >= {ALONE_FROM_LOSSES})"
+    heads = f"SELECT seq, {care} AS asks_for_care FROM ({_HEAD} FOR UPDATE SKIP LOCKED) AS next"
+    heads = heads.replace(":wanted", str(wanted)).replace(":most_losses", str(MAX_LOSSES))
+    return f"""
+        WITH heads AS MATERIALIZED ({heads})
+        {_START.format(seqs="= ANY (ARRAY(SELECT seq FROM heads))")}
+           AND NOT EXISTS (SELECT 1 FROM heads WHERE asks_for_care)
+        RETURNING {COLUMNS}
+    """
 
 
 def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:

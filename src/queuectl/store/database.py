@@ -19,12 +19,10 @@ MAX_TRIES = 8
 class Tx:
     """One open transaction: its statements, and `now`, the one reading of the database's clock in it."""
 
-    __slots__ = ("changed", "dialect", "discarded", "is_telling", "is_waking", "is_watched", "locked", "now", "rows")
+    __slots__ = ("dialect", "discarded", "is_telling", "is_waking", "is_watched", "locked", "now")
 
     def __init__(self, dialect: "Dialect", now: int) -> None:
         self.dialect = dialect
-        self.rows = dialect.rows
-        self.changed = dialect.changed
         self.now = now
         self.is_waking = False
         self.is_telling = False
@@ -52,10 +50,18 @@ class Tx:
             self.locked.update(self.dialect.lock_names(missing, wait=False))
         return wanted & self.locked
 
-    def row(self, sql: str, params: "Params" = {}) -> "Row | None":  # noqa: B006 - never written to
+    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
+        """Run a statement and return its rows."""
+        return self.dialect.rows(sql, params)
+
+    def row(self, sql: str, params: "Params" = {}) -> "Row | None":  # noqa: B006
         """Run a statement and return its first row."""
-        rows = self.rows(sql, params)
+        rows = self.dialect.rows(sql, params)
         return rows[0] if rows else None
+
+    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
+        """Run a statement and return how many rows it changed."""
+        return self.dialect.changed(sql, params)
 
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
         """Insert many rows at once."""

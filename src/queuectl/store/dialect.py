@@ -41,6 +41,8 @@ class Dialect(ABC):
     """Ends a SELECT whose rows this transaction is about to change; waits for whoever holds them."""
     is_watched: str
     """A condition that holds while somebody wants to be told of changes; uses `:now`."""
+    joins_writes: bool
+    """Whether one statement may change several tables, or take what it finds: worth it where each is a round trip."""
     likely: str
     """Stands before a condition in brackets that is to be sought in an index, where the planner must be told."""
     for_share: str
@@ -59,11 +61,11 @@ class Dialect(ABC):
         """Undo the transaction; never raises, also not on a broken connection."""
 
     @abstractmethod
-    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
+    def rows(self, sql: str, params: "Params") -> "list[Row]":
         """Run a statement and return its rows."""
 
     @abstractmethod
-    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
+    def changed(self, sql: str, params: "Params") -> int:
         """Run a statement and return how many rows it changed."""
 
     @abstractmethod

@@ -7,6 +7,7 @@ from functools import cache
 
 from queuectl.model.job import Job
 from queuectl.model.states import FINAL, MOVES, Move, State
+from queuectl.store import attempts
 from queuectl.store.jobs import CHUNK, COLUMNS, listed
 
 TYPE_CHECKING = False
@@ -31,6 +32,9 @@ _SETTLE = """
 # Others may have come to wait for it while it ran, which is rare, and RETURNING costs SQLite as much as the change.
 _SETTLE_AS_CLAIMED = f"{_SETTLE} AND has_dependents = :has_dependents"
 _SETTLE_AND_SEE = f"{_SETTLE} RETURNING has_dependents"
+_SETTLE_AND_RECORD = f"""
+    WITH settled AS ({_SETTLE_AND_SEE}) {attempts.insert_from("settled")} RETURNING (SELECT has_dependents FROM settled)
+"""
 
 IS_DUE = "state IN ('scheduled', 'failed') AND run_at <= :now"
 """What jobs_due finds by one probe: most of the time nothing."""
@@ -50,8 +54,14 @@ _EFFECTS = {
 }
 
 
-def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) -> Job | None:
-    """Write what becomes of a run; None means the claim was lost, and nothing was touched."""
+def settle(
+    tx: "Tx",
+    claim: "Claim",
+    verdict: "Verdict",
+    exit_code: int | None,
+    record: "dict[str, SqlValue] | None" = None,
+) -> Job | None:
+    """Write what becomes of a run, and put it on record; None means the claim was lost, and nothing was touched."""
     _check(verdict.move, verdict.state)
     job, now = claim.job, tx.now
     changes: dict[str, SqlValue] = {
@@ -68,13 +78,11 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
         "worker_id": job.worker_id,
         "has_dependents": job.has_dependents,
     }
-    if not tx.changed(_SETTLE_AS_CLAIMED, changes):
-        row = tx.row(_SETTLE_AND_SEE, changes)
-        if row is None:
-            return None
-        changes["has_dependents"] = row[0]
+    has_dependents = _settle(tx, changes, record)
+    if has_dependents is None:
+        return None
     return job.replace(
-        has_dependents=changes["has_dependents"],
+        has_dependents=has_dependents,
         state=verdict.state,
         attempts=job.attempts + verdict.charged,
         losses=job.losses + verdict.losses,
@@ -87,6 +95,23 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
         units=None,
         updated_at=now,
     )
+
+
+def _settle(tx: "Tx", changes: "dict[str, SqlValue]", record: "dict[str, SqlValue] | None") -> "SqlValue":
+    """Write both and return whether others wait for the job by now; None means the claim was lost."""
+    if tx.dialect.joins_writes:
+        sql = _SETTLE_AND_SEE if record is None else _SETTLE_AND_RECORD
+        row = tx.row(sql, {**changes, **(record or {})})
+        return None if row is None else row[0]
+    has_dependents = changes["has_dependents"]
+    if not tx.changed(_SETTLE_AS_CLAIMED, changes):
+        row = tx.row(_SETTLE_AND_SEE, changes)
+        if row is None:
+            return None
+        has_dependents = row[0]
+    if record is not None:
+        attempts.insert(tx, record)
+    return has_dependents
 
 
 def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:

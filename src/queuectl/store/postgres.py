@@ -83,6 +83,7 @@ class PostgresDialect(Dialect):
     for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
     likely = ""
+    joins_writes = True
     is_watched = "EXISTS (SELECT 1 FROM watchers WHERE expires_at > :now)"
 
     def __init__(self, url: str, *, is_patient: bool = True) -> None:
@@ -108,14 +109,14 @@ class PostgresDialect(Dialect):
             if self._is_listening:
                 self.listen(self._channel)
         # Two statements in one text cannot be prepared, and psycopg prepares what it sees often.
-        cursor = self.connection.execute(_BEGIN if writing else _BEGIN_READING, prepare=False)
+        cursor = self._cursor.execute(_BEGIN if writing else _BEGIN_READING, prepare=False)
         cursor.nextset()
         row = cursor.fetchone()
         return int(row[0] or 0) if row else 0
 
     def commit(self) -> None:
         """Commit, synchronously as the server is set up."""
-        self.connection.execute("COMMIT", prepare=False)
+        self._cursor.execute("COMMIT", prepare=False)
 
     def rollback(self) -> None:
         """Undo; a broken connection has undone it already."""
@@ -125,13 +126,13 @@ class PostgresDialect(Dialect):
         except psycopg.Error:
             self.connection.close()
 
-    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
+    def rows(self, sql: str, params: "Params") -> "list[Row]":
         """Run a statement and return its rows."""
-        return self.connection.execute(self._text(sql), params).fetchall()
+        return self._cursor.execute(self._text(sql), params).fetchall()
 
-    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
+    def changed(self, sql: str, params: "Params") -> int:
         """Run a statement and return how many rows it changed."""
-        return self.connection.execute(self._text(sql), params).rowcount
+        return self._cursor.execute(self._text(sql), params).rowcount
 
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
         """Insert a few rows by INSERT, many by COPY, as they come."""
@@ -353,6 +354,7 @@ class PostgresDialect(Dialect):
                 ) from None
             raise self.translate(error) or error from error
         self._connects += 1
+        self._cursor = connection.cursor()  # one for all: to make one takes as long as to use it
         return connection
 
     def _words(self, error: Exception) -> str:

@@ -43,6 +43,7 @@ class SqliteDialect(Dialect):
     for_update = ""
     for_share = ""
     likely = "likely"
+    joins_writes = False
     is_watched = "1 = 1"  # to tell costs next to nothing here
 
     def __init__(
@@ -96,11 +97,11 @@ class SqliteDialect(Dialect):
         except apsw.Error:
             pass  # the error that led here is the one to tell
 
-    def rows(self, sql: str, params: "Params" = {}) -> "list[Row]":  # noqa: B006 - never written to
+    def rows(self, sql: str, params: "Params") -> "list[Row]":
         """Run a statement and return its rows."""
         return self._cursor.execute(sql, params).fetchall()
 
-    def changed(self, sql: str, params: "Params" = {}) -> int:  # noqa: B006
+    def changed(self, sql: str, params: "Params") -> int:
         """Run a statement and return how many rows it changed."""
         self._cursor.execute(sql, params)
         return self.connection.changes()
