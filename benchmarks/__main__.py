@@ -1,0 +1,83 @@
+"""`python -m benchmarks quick|full [--only WORD]...`: measure, print each figure as soon as it is known, write results.
+
+Exits 1 where `full` misses a budget.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import queuectl
+from benchmarks import machine, stores
+from benchmarks.bench import Bench
+from benchmarks.figures import Figure
+from benchmarks.workloads import NAMES, workload
+
+RESULTS = Path(__file__).parent / "results"
+LEFT_OUT_OF_QUICK = ("output", "peers")
+
+
+def main() -> int:
+    """Measure what is asked for."""
+    asked = _arguments()
+    begun = time.monotonic()
+    # Without cached byte code every process would compile the program first, which no installed one does.
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(Path(queuectl.__file__).parent)])
+    with stores.postgres_server() as server_url, tempfile.TemporaryDirectory(prefix="queuectl-bench-") as folder:
+        described = machine.describe(server_url)
+        print(machine.sentence(described), flush=True)
+        bench = Bench(is_quick=asked.size == "quick", server_url=server_url, folder=Path(folder))
+        figures = {name: list(_measured(bench, name)) for name in _chosen(asked.size, asked.only)}
+    result = {
+        "version": queuectl.__version__,
+        "seconds": round(time.monotonic() - begun, 1),
+        "machine": described,
+        "durability": machine.DURABILITY,
+        "figures": {name: [figure.row() for figure in found] for name, found in figures.items()},
+    }
+    _write(asked.size, result, is_part=bool(asked.only))
+    missed = [figure.what for found in figures.values() for figure in found if figure.is_met is False]
+    print(f"took {result['seconds']} s; missed: {', '.join(missed) or 'nothing'}")
+    return int(bool(missed) and not bench.is_quick)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure queuectl side by side.")
+    parser.add_argument("size", choices=["quick", "full"], help="quick takes under 2 minutes, full about 10")
+    parser.add_argument(
+        "--only", action="append", choices=NAMES, metavar="WORD", default=[], help=f"one of: {', '.join(NAMES)}"
+    )
+    return parser.parse_args()
+
+
+def _chosen(size: str, only: list[str]) -> list[str]:
+    return [name for name in NAMES if (name in only if only else size == "full" or name not in LEFT_OUT_OF_QUICK)]
+
+
+def _measured(bench: Bench, name: str) -> Iterator[Figure]:
+    begun = time.monotonic()
+    for figure in workload(name)(bench):
+        spread = f"({figure.spread_text})" if figure.spread_text else ""
+        print(
+            f"{figure.what:<62} {figure.ratio_text:<28} {spread:<18} {figure.absolute_text:<16} "
+            f"{figure.verdict_text:<24} {figure.note}",
+            flush=True,
+        )
+        yield figure
+    print(f"  {name} took {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def _write(size: str, result: dict[str, object], *, is_part: bool) -> None:
+    """Write what was measured; a part is kept beside the whole, never over it."""
+    name = f"{size}-part" if is_part else size
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The machine a run was made on: its parts, their versions, and how long a sync of its disk takes."""
+
+import os
+import platform
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import apsw
+import psycopg
+
+SYNCS = 50
+PAGE = b"x" * 4096
+
+DURABILITY = {
+    "SQLite": "jobs synced before enqueue returns (synchronous=FULL); results of the last seconds with each heartbeat",
+    "PostgreSQL": "every commit synced (fsync and synchronous_commit on)",
+    "xargs": "none",
+}
+"""What each side still has after a power cut."""
+
+
+def describe(server_url: str) -> dict[str, str | float]:
+    """Say what it ran on."""
+    folder = tempfile.gettempdir()
+    with psycopg.connect(server_url) as connection:
+        postgres = str(connection.info.server_version // 10000)
+    return {
+        "cores": os.cpu_count() or 1,
+        "processor": _processor(),
+        "kernel": f"Linux {platform.release()}",
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "postgresql": postgres,
+        "file_system": file_system_of(folder, Path("/proc/mounts").read_text()),
+        "sync_ms": round(sync_s(folder) * 1000, 3),
+    }
+
+
+def sentence(machine: dict[str, str | float]) -> str:
+    """Say the same in one line."""
+    return (
+        f"{machine['cores']} cores ({machine['processor']}), {machine['kernel']}, Python {machine['python']}, "
+        f"SQLite {machine['sqlite']}, PostgreSQL {machine['postgresql']} on the same host, "
+        f"{machine['file_system']} with a sync in {machine['sync_ms']} ms"
+    )
+
+
+def file_system_of(folder: str, mounts: str) -> str:
+    """Return the type of the file system a folder is on, by the list of mounts."""
+    points = [line.split()[1:3] for line in mounts.splitlines()]
+    holding = [(point, kind) for point, kind in points if f"{folder}/".startswith(f"{point.rstrip('/')}/")]
+    return max(holding, key=lambda each: len(each[0]))[1]
+
+
+def sync_s(folder: str) -> float:
+    """Return how long it takes to write a page and have it on the disk: the median of some."""
+    took = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for _ in range(SYNCS):
+            begun = time.perf_counter()
+            os.write(file.fileno(), PAGE)
+            os.fdatasync(file.fileno())
+            took.append(time.perf_counter() - begun)
+    return statistics.median(took)
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.machine()

@@ -1,0 +1,110 @@
+"""The program as a person runs it: starting queuectl and others, timing them, and asking a store how it stands."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.stores import environ_of
+from queuectl.actions.connect import Target, connect
+from queuectl.store import workers
+from queuectl.store.database import Database
+
+QUEUECTL = str(Path(sys.executable).with_name("queuectl"))
+BARE_PYTHON = (sys.executable, "-c", "pass")
+DEADLINE_S = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What a command and all it started and waited for took."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def spend(argv: Sequence[str], environ: Mapping[str, str], stdin: bytes = b"") -> Spent:
+    """Run a command to its end, output thrown away; it must succeed."""
+    with subprocess.Popen(
+        argv, env=environ, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        begun = time.perf_counter()
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        took = time.perf_counter() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, list(argv))
+    return Spent(wall_s=took, cpu_s=usage.ru_utime + usage.ru_stime)
+
+
+def queuectl(target: Target, *words: str, stdin: bytes = b"") -> Spent:
+    """Run one queuectl command on a store."""
+    return spend([QUEUECTL, *words], environ_of(target), stdin)
+
+
+def enqueue_lines(target: Target, lines: str) -> Spent:
+    """Add a job per line in one go."""
+    return queuectl(target, "enqueue", "--from", "-", stdin=lines.encode())
+
+
+def drain(target: Target, *flags: str) -> Spent:
+    """Work off all that is there and leave."""
+    return queuectl(target, "worker", "start", *flags, "--until-idle")
+
+
+def counts(target: Target) -> dict[str, int]:
+    """Return how many jobs there are in each state."""
+    found: dict[str, int] = json.loads(
+        subprocess.check_output([QUEUECTL, "status", "--json"], env=environ_of(target), stdin=subprocess.DEVNULL)
+    )["jobs"]
+    return found
+
+
+def check_completed(target: Target, expected: int) -> None:
+    """Fail where a run did not do what it was timed for."""
+    found = counts(target)
+    if found["completed"] != expected:
+        raise AssertionError(f"{expected} jobs should be completed: {found}")
+
+
+@contextmanager
+def running_workers(target: Target, *flags: str, count: int = 1) -> Iterator[subprocess.Popen[bytes]]:
+    """Give a supervisor whose workers have all beaten, and stop it after the block."""
+    words = [QUEUECTL, "worker", "start", "-n", str(count), *flags]
+    supervisor = subprocess.Popen(
+        words, env=environ_of(target), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        with closing(connect(target)) as database:
+            wait_for(lambda: len(_beating(database)) == count)
+        yield supervisor
+    finally:
+        supervisor.terminate()
+        supervisor.wait()
+
+
+def wait_for(is_so: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
+    """Come back when something is so."""
+    until = time.monotonic() + deadline_s
+    while not is_so():
+        if time.monotonic() > until:
+            raise TimeoutError(f"not so within {deadline_s} s")
+        time.sleep(0.02)
+
+
+def worker_pids(target: Target) -> list[int]:
+    """Return the processes of the living workers, supervisors left out."""
+    with closing(connect(target)) as database:
+        return [row.pid for row in database.read(workers.live) if row.kind == workers.WORKER]
+
+
+def _beating(database: Database) -> list[workers.Worker]:
+    return [row for row in database.read(workers.live) if row.kind == workers.WORKER and row.beats]

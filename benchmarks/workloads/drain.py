@@ -1,0 +1,100 @@
+"""Drain: no-op commands worked off by several workers, or by one with several slots, against `xargs -P`."""
+
+import os
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from benchmarks.bench import KINDS, SQLITE, Bench
+from benchmarks.budgets import BUDGETS
+from benchmarks.figures import Figure
+from benchmarks.program import Spent, check_completed, drain, enqueue_lines, spend
+from benchmarks.turns import ratios, take_turns
+
+NO_OP = ":\n"
+QUICK_JOBS = 2000
+JOBS = 5000
+JUDGED = ("-n 2", "-n 4")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One way to drain: so many at once, as processes (-n) or as slots of one process (-j)."""
+
+    kind: str
+    flag: str
+    width: int
+
+    @property
+    def flags(self) -> str:
+        """The flags of `worker start`."""
+        return f"{self.flag} {self.width}"
+
+    @property
+    def name(self) -> str:
+        """How its line begins."""
+        return f"drain, {self.flags}, {self.kind}"
+
+    @property
+    def unit(self) -> str:
+        """The tool it is held against."""
+        return xargs_name(self.width)
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Drain the same lines in every way, start-up included on both sides."""
+    jobs = bench.pick(quick=QUICK_JOBS, full=JOBS)
+    groups = [[Case(kind=kind, flag="-n", width=2) for kind in KINDS]]
+    if not bench.is_quick:
+        groups = [
+            [Case(kind=kind, flag=flag, width=width) for flag in ("-n", "-j") if (flag, width) != ("-j", 1)]
+            for width in (1, 2, 4, 8)
+            for kind in KINDS
+        ]
+    for cases in groups:
+        yield from _measure_cases(bench, cases, jobs)
+
+
+def _measure_cases(bench: Bench, cases: list[Case], jobs: int) -> Iterator[Figure]:
+    sides = {case.name: partial(drain_once, bench, case.kind, case.flags.split(), jobs) for case in cases}
+    sides |= {case.unit: partial(xargs_once, case.width, jobs) for case in cases}
+    rounds = bench.pick(quick=3, full=3 if any(case.kind == SQLITE for case in cases) else 2)
+    taken = take_turns(rounds, sides)
+    for case in cases:
+        own, unit = [[spent.wall_s for spent in taken[name]] for name in (case.name, case.unit)]
+        yield Figure(
+            what=f"{case.name}, {jobs:,} no-ops",
+            unit=f"x of {case.unit}",
+            ratios=ratios(unit, own),
+            absolute=[jobs / each for each in own],
+            absolute_unit="jobs/s",
+            budget=BUDGETS[f"drain, {case.kind}"] if case.flags in JUDGED else None,
+            note=f"{case.unit}: {jobs / statistics.median(unit):,.0f} jobs/s",
+            values={
+                "jobs": jobs,
+                "unit_rates": [jobs / each for each in unit],
+                "cpu_us": statistics.median([spent.cpu_s for spent in taken[case.name]]) / jobs * 1e6,
+                "unit_cpu_us": statistics.median([spent.cpu_s for spent in taken[case.unit]]) / jobs * 1e6,
+            },
+        )
+
+
+def drain_once(bench: Bench, kind: str, flags: list[str], jobs: int) -> Spent:
+    """Fill a fresh store, drain it and see that all were done."""
+    with bench.store(kind) as target:
+        if jobs:
+            enqueue_lines(target, NO_OP * jobs)
+        spent = drain(target, *flags)
+        check_completed(target, jobs)
+    return spent
+
+
+def xargs_once(width: int, jobs: int) -> Spent:
+    """Have xargs run the same lines."""
+    return spend(["xargs", "-P", str(width), "-I{}", "sh", "-c", "{}"], os.environ, (NO_OP * jobs).encode())
+
+
+def xargs_name(width: int) -> str:
+    """Return how people call it."""
+    return f"xargs -P {width}"
