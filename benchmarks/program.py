@@ -68,11 +68,11 @@ def counts(target: Target) -> dict[str, int]:
     return found
 
 
-def check_completed(target: Target, expected: int) -> None:
+def check_count(target: Target, state: str, expected: int) -> None:
     """Fail where a run did not do what it was timed for."""
     found = counts(target)
-    if found["completed"] != expected:
-        raise AssertionError(f"{expected} jobs should be completed: {found}")
+    if found[state] != expected:
+        raise AssertionError(f"{expected} jobs should be {state}: {found}")
 
 
 @contextmanager

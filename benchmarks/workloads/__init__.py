@@ -4,7 +4,7 @@ from importlib import import_module
 
 from benchmarks.bench import Workload
 
-NAMES = ("drain",)
+NAMES = ("drain", "core", "enqueue", "bulk", "pickup")
 """In the order in which they run."""
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from benchmarks.bench import KINDS, SQLITE, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
-from benchmarks.program import Spent, check_completed, drain, enqueue_lines, spend
+from benchmarks.program import Spent, check_count, drain, enqueue_lines, spend
 from benchmarks.turns import ratios, take_turns
 
 NO_OP = ":\n"
@@ -86,7 +86,7 @@ def drain_once(bench: Bench, kind: str, flags: list[str], jobs: int) -> Spent:
         if jobs:
             enqueue_lines(target, NO_OP * jobs)
         spent = drain(target, *flags)
-        check_completed(target, jobs)
+        check_count(target, "completed", jobs)
     return spent
 
 

@@ -1,0 +1,62 @@
+"""A worker without commands: it claims and settles as a worker does, so that only the store is measured."""
+
+import time
+from collections.abc import Callable
+
+from queuectl.actions.connect import Target, connect
+from queuectl.actions.settle import Holder, settle_and_claim
+from queuectl.actions.submit import submit
+from queuectl.model.attempt import Report
+from queuectl.model.duty import Duty
+from queuectl.model.job import Claim, JobSpec
+from queuectl.model.verdict import Outcome
+from queuectl.runtime.identity import Identity, new_id
+from queuectl.store import workers
+from queuectl.store.takers import Taker
+
+SPEC = JobSpec(command="true", cwd="/")
+DONE = Report(outcome=Outcome.exited(0))
+LEASE_S = 60
+
+
+class BareWorker:
+    """One registered worker with one slot."""
+
+    def __init__(self, target: Target) -> None:
+        self.database = connect(target, is_durable=False)
+        self._identity = Identity(
+            self.database,
+            target.home,
+            new_id(),
+            kind=workers.WORKER,
+            supervisor_id=None,
+            duty=Duty(),
+            slots=1,
+            lease_s=LEASE_S,
+        )
+        self._holder = Holder(taker=Taker(worker_id=self._identity.id), host=self._identity.host)
+        self._ended: list[tuple[Claim, Report]] = []
+
+    def close(self) -> None:
+        """Sign off."""
+        self._identity.end()
+        self.database.close()
+
+    def step(self) -> bool:
+        """Settle the job in hand and claim the next; False where there was none."""
+        step = settle_and_claim(self.database, self._holder, self._ended, 1, {})
+        self._ended = [(claim, DONE) for claim in step.claimed]
+        return bool(self._ended)
+
+    def work_off(self, jobs: int, clock: Callable[[], float] = time.perf_counter) -> float:
+        """Claim and settle so many jobs, which must be there; return how long that took."""
+        begun = clock()
+        for _ in range(jobs):
+            if not self.step():
+                raise AssertionError("the queue ran dry")
+        self.step()
+        return clock() - begun
+
+    def submit(self, jobs: int, spec: JobSpec = SPEC) -> None:
+        """Add so many jobs that are alike."""
+        submit(self.database, [spec] * jobs, who="bench", environ={})
