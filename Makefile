@@ -39,7 +39,7 @@ docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 	@$(PY) docs/generate.py
 
 bench-quick: .venv/.dev ## Measure the main figures side by side (under 2 minutes)
-	@$(PY) -m benchmarks.quick
+	@$(PY) -m benchmarks quick
 
 clean: ## Remove .venv and everything generated
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

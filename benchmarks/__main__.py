@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def main() -> int:
         "figures": {name: [figure.row() for figure in found] for name, found in figures.items()},
     }
     _write(asked.size, result, is_part=bool(asked.only))
-    missed = [figure.what for found in figures.values() for figure in found if figure.is_met is False]
+    missed = [figure.what for found in figures.values() for figure in found if figure.is_failure]
     print(f"took {result['seconds']} s; missed: {', '.join(missed) or 'nothing'}")
     return int(bool(missed) and not bench.is_quick)
 
@@ -61,15 +62,21 @@ def _chosen(size: str, only: list[str]) -> list[str]:
 
 def _measured(bench: Bench, name: str) -> Iterator[Figure]:
     begun = time.monotonic()
-    for figure in workload(name)(bench):
-        spread = f"({figure.spread_text})" if figure.spread_text else ""
-        print(
-            f"{figure.what:<62} {figure.ratio_text:<28} {spread:<18} {figure.absolute_text:<16} "
-            f"{figure.verdict_text:<24} {figure.note}",
-            flush=True,
-        )
-        yield figure
+    try:
+        for figure in workload(name)(bench):
+            print(line(figure), flush=True)
+            yield figure
+    except Exception:  # noqa: BLE001 - whatever befalls one, the others keep their figures
+        traceback.print_exc()
+        yield Figure.missing(name, "it failed")
     print(f"  {name} took {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def line(figure: Figure) -> str:
+    """Write a figure as one line of a terminal."""
+    spread = f"({figure.spread_text})" if figure.spread_text else ""
+    cells = (f"{figure.ratio_text:<28}", f"{spread:<18}", f"{figure.absolute_text:<16}", f"{figure.verdict_text:<26}")
+    return " ".join((f"{figure.what:<66}", *cells, figure.note)).rstrip()
 
 
 def _write(size: str, result: dict[str, object], *, is_part: bool) -> None:

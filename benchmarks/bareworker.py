@@ -24,6 +24,7 @@ class BareWorker:
 
     def __init__(self, target: Target) -> None:
         self.database = connect(target, is_durable=False)
+        self._front = connect(target)
         self._identity = Identity(
             self.database,
             target.home,
@@ -41,6 +42,7 @@ class BareWorker:
         """Sign off."""
         self._identity.end()
         self.database.close()
+        self._front.close()
 
     def step(self) -> bool:
         """Settle the job in hand and claim the next; False where there was none."""
@@ -58,5 +60,5 @@ class BareWorker:
         return clock() - begun
 
     def submit(self, jobs: int, spec: JobSpec = SPEC) -> None:
-        """Add so many jobs that are alike."""
-        submit(self.database, [spec] * jobs, who="bench", environ={})
+        """Add so many jobs that are alike, as durably as for a person."""
+        submit(self._front, [spec] * jobs, who="bench", environ={})

@@ -15,13 +15,15 @@ class Budget:
     limit: float
     is_more_better: bool = False
     absolute_unit: str = ""
+    is_aim: bool = False
+    """Whether it is only aimed at: crossing it is shown, and is no failure."""
 
     def allows(self, value: float) -> bool:
         """Tell whether a value is on the right side of the line."""
         return value >= self.limit if self.is_more_better else value <= self.limit
 
     def __str__(self) -> str:
-        sign = "at least" if self.is_more_better else "at most"
+        sign = ("aim: " if self.is_aim else "") + ("at least" if self.is_more_better else "at most")
         return f"{sign} {number(self.limit)}{f' {self.absolute_unit}' if self.absolute_unit else 'x'}"
 
 
@@ -62,6 +64,11 @@ class Figure:
             return None
         judged = self.absolute if self.budget.absolute_unit else self.ratios
         return self.budget.allows(statistics.median(judged))
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a budget is missed that is more than an aim."""
+        return self.budget is not None and not self.budget.is_aim and self.is_met is False
 
     @property
     def ratio_text(self) -> str:

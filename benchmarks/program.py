@@ -30,19 +30,33 @@ class Spent:
 
 def spend(argv: Sequence[str], environ: Mapping[str, str], stdin: bytes = b"") -> Spent:
     """Run a command to its end, output thrown away; it must succeed."""
-    with subprocess.Popen(
-        argv, env=environ, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        begun = time.perf_counter()
-        assert process.stdin is not None
-        process.stdin.write(stdin)
-        process.stdin.close()
-        _, status, usage = os.wait4(process.pid, 0)
-        took = time.perf_counter() - begun
-        process.returncode = os.waitstatus_to_exitcode(status)
+    begun = time.perf_counter()
+    process = _start(argv, environ, subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(stdin)
+    process.stdin.close()
+    cpu_s = _reap(process)
+    return Spent(wall_s=time.perf_counter() - begun, cpu_s=cpu_s)
+
+
+def spend_together(argv: Sequence[str], copies: int, environ: Mapping[str, str]) -> Spent:
+    """Run copies of a command side by side until the last has ended."""
+    begun = time.perf_counter()
+    cpu_s = sum([_reap(process) for process in [_start(argv, environ, subprocess.DEVNULL) for _ in range(copies)]])
+    return Spent(wall_s=time.perf_counter() - begun, cpu_s=cpu_s)
+
+
+def _start(argv: Sequence[str], environ: Mapping[str, str], stdin: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(argv, env=environ, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _reap(process: subprocess.Popen[bytes]) -> float:
+    """Wait for a command, which must succeed; return the CPU time of it and of all it started and waited for."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, list(argv))
-    return Spent(wall_s=took, cpu_s=usage.ru_utime + usage.ru_stime)
+        raise subprocess.CalledProcessError(process.returncode, process.args)
+    return usage.ru_utime + usage.ru_stime
 
 
 def queuectl(target: Target, *words: str, stdin: bytes = b"") -> Spent:

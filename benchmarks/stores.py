@@ -4,20 +4,22 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from queuectl.actions.connect import Target, connect, locate
+from queuectl.actions.connect import Target, locate
 from queuectl.model.job import dumps
 from queuectl.model.needs import needs_text
 from queuectl.store import queues
-from queuectl.store.database import Database, Tx
+from queuectl.store.database import Tx
 
-PAUSED, MUTEX, NEED = "in a paused queue", "behind a taken mutex", "needing what nobody has"
-GATES = {PAUSED: "paused", MUTEX: "default", NEED: "default"}
-"""What keeps jobs from running, and the queue in which they wait."""
-MUTEX_KEY = "mutex:taken"
 ROW_COLUMNS = "state, queue, lane_id, max_retries, run_at, created_at, updated_at, finished_at, command"
+COMPLETED, DEAD, FUTURE = "completed", "dead", "to run tomorrow"
+PAUSED, MUTEX, NEED = "in a paused queue", "parked behind a taken mutex", "needing what nobody has"
+CROWDS = (COMPLETED, DEAD, FUTURE, PAUSED, MUTEX, NEED)
+"""Jobs that are over, or that may not run now, each for another reason."""
+MUTEX_KEY = "mutex:taken"
+DAY_MS = 86_400_000
 
 
 @contextmanager
@@ -69,35 +71,51 @@ def environ_of(target: Target) -> dict[str, str]:
     return {**clean, "QUEUECTL_HOME": target.home.root, "QUEUECTL_DATABASE_URL": target.url}
 
 
-def fill_with_history(target: Target, rows: int) -> None:
-    """Add `rows` each of completed, future and paused jobs, as years of use would."""
-    database = connect(target)
-    database.write(lambda tx: _fill(tx, rows))
-    _analyze(database)
-    database.close()
+def add_crowd(tx: Tx, crowd: str, rows: int) -> None:
+    """Add rows of one of the CROWDS, as years of use would; the mutex is taken by a job that runs."""
+    queue = "paused" if crowd == PAUSED else "default"
+    needs = needs_text(["nowhere"], None) if crowd == NEED else ""
+    lane, now = queues.lane_of(tx, queue, needs), tx.now
+    if crowd == PAUSED:
+        queues.set_paused(tx, queue, now)
+    if crowd == MUTEX:
+        add_mutex_jobs(tx, lane, rows)
+        return
+    state, run_at, finished_at = {
+        COMPLETED: ("completed", "NULL", f"{now}"),
+        DEAD: ("dead", "NULL", f"{now}"),
+        FUTURE: ("scheduled", f"{now + DAY_MS} + n", "NULL"),
+    }.get(crowd, ("pending", "NULL", "NULL"))
+    values = f"'{state}', '{queue}', {lane}, 3, {run_at}, {now}, {now}, {finished_at}, 'true'"
+    _insert_many(tx, f"{ROW_COLUMNS}, needs", f"{values}, {quoted(needs)}", rows)
 
 
-def fill_with_shut_out(target: Target, gates: Collection[str], rows: int) -> None:
-    """Add `rows` jobs behind each of some GATES, none of which may run; the mutex is taken by a job that runs."""
-    database = connect(target)
-    for gate in gates:
-        database.write(lambda tx, gate=gate: _shut_out(tx, gate, rows))  # type: ignore[misc]
-    _analyze(database)
-    database.close()
+def add_mutex_jobs(tx: Tx, lane: int, rows: int) -> None:
+    """Add jobs that wait for one mutex, which another holds."""
+    columns = f"{ROW_COLUMNS}, limits"
+    same = f"'default', {lane}, 3, NULL, {tx.now}, {tx.now}, NULL, 'true', '{dumps([MUTEX_KEY])}'"
+    if not tx.rows("SELECT 1 FROM jobs WHERE state = 'processing' AND limits IS NOT NULL"):
+        _insert_many(tx, f"{columns}, run, worker_id", f"'processing', {same}, 1, 'bench'", 1)
+    _insert_many(tx, f"{columns}, parked_for", f"'blocked', {same}, '{MUTEX_KEY}'", rows)
 
 
-def _shut_out(tx: Tx, gate: str, rows: int) -> None:
-    needs = needs_text(["nowhere"], None) if gate == NEED else ""
-    lane, now = queues.lane_of(tx, GATES[gate], needs), tx.now
-    if gate == PAUSED:
-        queues.set_paused(tx, GATES[gate], now)
-    state, parked = ("'blocked'", f"'{MUTEX_KEY}'") if gate == MUTEX else ("'pending'", "NULL")
-    limits = "'" + dumps([MUTEX_KEY]) + "'" if gate == MUTEX else "NULL"
-    columns = f"{ROW_COLUMNS}, needs, limits, parked_for"
-    same = f"'{GATES[gate]}', {lane}, 3, NULL, {now}, {now}, NULL, 'true', {quoted(needs)}, {limits}"
-    _insert_many(tx, columns, f"{state}, {same}, {parked}", rows)
-    if gate == MUTEX:
-        _insert_many(tx, f"{columns}, run, worker_id", f"'processing', {same}, NULL, 1, 'bench'", 1)
+def add_history(tx: Tx, rows: int, age_ms: int) -> None:
+    """Add completed jobs, each with the one run it had, that ended so long ago."""
+    lane, then = queues.lane_of(tx, "default"), tx.now - age_ms
+    first = int(str(tx.rows("SELECT coalesce(max(seq), 0) + 1 FROM jobs")[0][0]))
+    _insert_many(tx, ROW_COLUMNS, f"'completed', 'default', {lane}, 3, NULL, {then}, {then}, {then}, 'true'", rows)
+    columns = "job_seq, run, attempt, worker_id, host, started_at, finished_at, outcome, exit_code, output_tail"
+    values = f"{first} - 1 + n, 1, 1, 'bench', 'bench', {then}, {then}, 'exited', 0, :empty"
+    _insert_many(tx, columns, values, rows, table="attempts")
+
+
+def settle_down(target: Target) -> None:
+    """Do at once what a PostgreSQL does by itself within minutes: look over the rows that are new."""
+    if target.sqlite_path is None:
+        import psycopg
+
+        with psycopg.connect(target.url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
 
 
 def quoted(text: str) -> str:
@@ -105,27 +123,12 @@ def quoted(text: str) -> str:
     return f"'{text}'" if text else "NULL"
 
 
-def _fill(tx: Tx, rows: int) -> None:
-    lane, paused = queues.lane_of(tx, "default"), queues.lane_of(tx, "paused")
-    queues.set_paused(tx, "paused", tx.now)
-    now, later = tx.now, tx.now + 86_400_000
-    for values in (
-        f"'completed', 'default', {lane}, 3, NULL, {now}, {now}, {now}, 'true'",
-        f"'scheduled', 'default', {lane}, 3, {later} + n, {now}, {now}, NULL, 'true'",
-        f"'pending', 'paused', {paused}, 3, NULL, {now}, {now}, NULL, 'true'",
-    ):
-        _insert_many(tx, ROW_COLUMNS, values, rows)
-
-
-def _insert_many(tx: Tx, columns: str, values: str, rows: int) -> None:
+def _insert_many(tx: Tx, columns: str, values: str, rows: int, table: str = "jobs") -> None:
     tx.changed(
         f"""
-        INSERT INTO jobs ({columns})
+        INSERT INTO {table} ({columns})
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {rows})
         SELECT {values} FROM numbers
-        """
+        """,
+        {"empty": b""} if ":empty" in values else {},
     )
-
-
-def _analyze(database: Database) -> None:
-    database.write(lambda tx: tx.changed("ANALYZE jobs"))

@@ -4,7 +4,21 @@ from importlib import import_module
 
 from benchmarks.bench import Workload
 
-NAMES = ("drain", "core", "enqueue", "bulk", "pickup")
+NAMES = (
+    "drain",
+    "limit",
+    "core",
+    "enqueue",
+    "bulk",
+    "pickup",
+    "idle",
+    "sleeps",
+    "output",
+    "growth",
+    "pruning",
+    "dependents",
+    "long_transaction",
+)
 """In the order in which they run."""
 
 

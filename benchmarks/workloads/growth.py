@@ -1,0 +1,101 @@
+"""Growth: what claims, enqueues, `status` and `list` cost beside millions of jobs that are over or may not run."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+
+from benchmarks import stores
+from benchmarks.bareworker import BareWorker
+from benchmarks.bench import KINDS, POSTGRES, SQLITE, Bench
+from benchmarks.budgets import BUDGETS
+from benchmarks.figures import Figure, Value
+from benchmarks.program import BARE_PYTHON, queuectl, spend
+from benchmarks.turns import ratios, take_turns
+from queuectl.actions.connect import Target, connect
+
+QUICK_STEPS = (0, 50_000)
+STEPS = {SQLITE: (0, 2_000, 20_000, 200_000, 1_000_000), POSTGRES: (0, 200_000, 1_000_000)}
+"""How many jobs of each of the crowds there are."""
+JOBS = {SQLITE: 1000, POSTGRES: 300}
+SINGLE_JOBS = 30
+MILLION = 1_000_000
+COMMANDS = ("status", "list")
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Fill one store step by step and measure at each, with an empty one beside it."""
+    for kind in KINDS:
+        with bench.store(kind) as plain, bench.store(kind) as crowded:
+            before = 0
+            for rows in QUICK_STEPS if bench.is_quick else STEPS[kind]:
+                _fill(crowded, rows - before)
+                before = rows
+                yield from _claim_figures(kind, plain, crowded, rows)
+                yield from _command_figures(kind, crowded, rows)
+
+
+def _fill(target: Target, rows: int) -> None:
+    if not rows:
+        return
+    with closing(connect(target)) as database:
+        for crowd in stores.CROWDS:
+            database.write(partial(stores.add_crowd, crowd=crowd, rows=rows))
+    stores.settle_down(target)
+
+
+def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iterator[Figure]:
+    with closing(BareWorker(plain)) as beside_nothing, closing(BareWorker(crowded)) as beside_crowds:
+        workers = {"unit": beside_nothing, "own": beside_crowds}
+        taken = take_turns(3, {side: partial(_cycle_us, worker, JOBS[kind]) for side, worker in workers.items()})
+    for place, what in enumerate(("claim + settle", "enqueue of one job, without start-up")):
+        own, unit = ([each[place] for each in taken[side]] for side in ("own", "unit"))
+        yield Figure(
+            what=f"{what} {_beside(rows)}, {kind}",
+            unit="x of an empty queue",
+            ratios=ratios(own, unit),
+            absolute=own,
+            absolute_unit="us",
+            budget=BUDGETS["growth"] if rows else None,
+            values=_values(what, kind, rows),
+        )
+
+
+def _cycle_us(worker: BareWorker, jobs: int) -> tuple[float, float]:
+    """Add some jobs one by one and the rest at once, then claim and settle them all; return what one cost of each."""
+    begun = time.perf_counter()
+    for _ in range(SINGLE_JOBS):
+        worker.submit(1)
+    enqueue_s = time.perf_counter() - begun
+    worker.submit(jobs - SINGLE_JOBS)
+    return worker.work_off(jobs) / jobs * 1e6, enqueue_s / SINGLE_JOBS * 1e6
+
+
+def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:
+    sides = {command: partial(queuectl, target, command, "--json") for command in COMMANDS}
+    sides["python"] = partial(spend, BARE_PYTHON, os.environ)
+    taken = {name: [spent.wall_s for spent in found] for name, found in take_turns(3, sides).items()}
+    for command in COMMANDS:
+        yield Figure(
+            what=f"{command} --json {_beside(rows)}, {kind}",
+            unit="x of python3 -c pass",
+            ratios=ratios(taken[command], taken["python"]),
+            absolute=[each * 1000 for each in taken[command]],
+            absolute_unit="ms",
+            budget=BUDGETS[command] if _total(rows) <= 2 * MILLION else None,
+            values=_values(f"{command} --json", kind, rows),
+        )
+
+
+def _total(rows: int) -> int:
+    return rows * len(stores.CROWDS)
+
+
+def _beside(rows: int) -> str:
+    return f"beside {_total(rows):,} jobs" if rows else "on an empty queue"
+
+
+def _values(what: str, kind: str, rows: int) -> dict[str, Value]:
+    crowds = [f"{rows:,} {crowd}" for crowd in stores.CROWDS]
+    return {"series": what, "kind": kind, "rows": _total(rows), "crowds": crowds}

@@ -1,0 +1,101 @@
+"""Limit: what it takes to start, read and wait for a no-op command alone, and how much of a job's time is ours."""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.bench import SQLITE, Bench
+from benchmarks.budgets import BUDGETS
+from benchmarks.figures import Figure, number
+from benchmarks.program import Spent, spend_together
+from benchmarks.turns import ratios, take_turns
+from benchmarks.workloads.drain import drain_once, xargs_once
+
+HERE = Path(__file__).parent
+WIDTHS = (1, 2)
+XARGS, PYTHON, C, OWN, START = "xargs", "Python", "C", "queuectl", "start-up of queuectl"
+CPU, WALL = "CPU", "clock"
+
+PerJob = Mapping[str, Sequence[float]]
+"""Microseconds per job of each side, round by round."""
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Start as many commands from C, from Python, by xargs and by queuectl, one and two at a time."""
+    jobs = bench.pick(quick=1000, full=3000)
+    compiled = _compile(bench.folder)
+    if compiled is None:
+        yield Figure.missing("the limit from C", "no C compiler (cc)")
+    for width in WIDTHS:
+        taken = take_turns(bench.pick(quick=2, full=3), _sides(bench, compiled, width, jobs))
+        cpu = {side: [spent.cpu_s / jobs * 1e6 for spent in found] for side, found in taken.items()}
+        wall = {side: [spent.wall_s / jobs * 1e6 for spent in found] for side, found in taken.items()}
+        core = {side: [us * width for us in found] for side, found in wall.items()}
+        for language in [each for each in (C, PYTHON) if each in taken]:
+            yield _limit_figure(language, width, cpu, wall)
+            yield _share_figure(language, width, CPU, cpu)
+            yield _share_figure(language, width, WALL, core)
+
+
+def _compile(folder: Path) -> str | None:
+    if shutil.which("cc") is None:
+        return None
+    program = str(folder / "spawn")
+    subprocess.run(["cc", "-O2", "-o", program, str(HERE / "spawn.c")], check=True)
+    return program
+
+
+def _sides(bench: Bench, compiled: str | None, width: int, jobs: int) -> dict[str, Callable[[], Spent]]:
+    each = str(jobs // width)
+    sides: dict[str, Callable[[], Spent]] = {
+        XARGS: partial(xargs_once, width, jobs),
+        PYTHON: partial(spend_together, [sys.executable, "-S", str(HERE / "spawn.py"), each], width, os.environ),
+        OWN: partial(drain_once, bench, SQLITE, ["-n", str(width)], jobs),
+        START: partial(drain_once, bench, SQLITE, ["-n", str(width)], 0),
+    }
+    if compiled is not None:
+        sides[C] = partial(spend_together, [compiled, each], width, os.environ)
+    return sides
+
+
+def _limit_figure(language: str, width: int, cpu: PerJob, wall: PerJob) -> Figure:
+    cpu_us = statistics.median(cpu[language])
+    return Figure(
+        what=f"start + pipe + wait of sh -c : from {language}, {width} at a time",
+        unit=f"x of xargs -P {width}",
+        ratios=ratios(wall[XARGS], wall[language]),
+        absolute=[1e6 / each for each in wall[language]],
+        absolute_unit="commands/s",
+        note=f"{number(cpu_us)} us of CPU each",
+        values={"language": language, "width": width, "cpu_us": cpu_us, "xargs_cpu_us": statistics.median(cpu[XARGS])},
+    )
+
+
+def _share_figure(language: str, width: int, by: str, per_job: PerJob) -> Figure:
+    """Say what a job costs beyond the limit, the start of the workers left out."""
+    steady = [all_in - start for all_in, start in zip(per_job[OWN], per_job[START], strict=True)]
+    share = [own - limit for own, limit in zip(steady, per_job[language], strict=True)]
+    limit_us = statistics.median(per_job[language])
+    return Figure(
+        what=f"own share of a job beyond {language}, by {by}, {width} worker{'s' * (width > 1)}, SQLite",
+        unit="x of the limit",
+        ratios=ratios(share, per_job[language]),
+        absolute=share,
+        absolute_unit="us",
+        budget=BUDGETS["own share"],
+        note=f"limit {number(limit_us)} us, a job {number(statistics.median(steady))} us",
+        values={
+            "language": language,
+            "width": width,
+            "by": by,
+            "limit_us": limit_us,
+            "job_us": statistics.median(steady),
+            "start_us": statistics.median(per_job[START]),
+            "xargs_us": statistics.median(per_job[XARGS]),
+        },
+    )

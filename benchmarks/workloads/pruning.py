@@ -1,0 +1,73 @@
+"""Pruning: a day of history removed while a worker drains, against the same drain with the history kept."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+
+from benchmarks import stores
+from benchmarks.bench import KINDS, POSTGRES, SQLITE, Bench
+from benchmarks.figures import Figure
+from benchmarks.program import QUEUECTL, counts, drain, enqueue_lines
+from benchmarks.turns import ratios, take_turns
+from benchmarks.workloads.drain import NO_OP
+from queuectl.actions.connect import Target, connect
+
+A_JOB_A_SECOND = 86_400
+JOBS = {SQLITE: 3000, POSTGRES: 1500}
+LONG_AGO_MS = 30 * stores.DAY_MS
+"""Past the retention that a store has by default."""
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Drain beside `queuectl prune`, with one worker: the machine may have no more than two cores."""
+    history = bench.pick(quick=20_000, full=A_JOB_A_SECOND)
+    for kind in KINDS:
+        jobs = bench.pick(quick=1000, full=JOBS[kind])
+        removed: list[int] = []
+        sides = {
+            "kept": partial(_kept_s, bench, kind, history, jobs),
+            "pruned": partial(_pruned_s, bench, kind, history, jobs, removed),
+        }
+        taken = take_turns(bench.pick(quick=1, full=2), sides)
+        yield Figure(
+            what=f"drain of {jobs:,} no-ops beside the pruning of {history:,} jobs, {kind}",
+            unit="x of the rate without pruning",
+            ratios=ratios(taken["kept"], taken["pruned"]),
+            absolute=[jobs / each for each in taken["pruned"]],
+            absolute_unit="jobs/s",
+            note=f"{min(removed):,} were removed by the end of the drain",
+            values={"removed": [float(each) for each in removed]},
+        )
+
+
+def _kept_s(bench: Bench, kind: str, history: int, jobs: int) -> float:
+    with bench.store(kind) as target:
+        _fill(target, history, jobs, age_ms=0)
+        return drain(target).wall_s
+
+
+def _pruned_s(bench: Bench, kind: str, history: int, jobs: int, removed: list[int]) -> float:
+    with bench.store(kind) as target:
+        _fill(target, history, jobs, age_ms=LONG_AGO_MS)
+        pruner = subprocess.Popen(
+            [QUEUECTL, "prune"],
+            env=stores.environ_of(target),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            spent = drain(target)
+            removed.append(history + jobs - counts(target)["completed"])
+        finally:
+            pruner.terminate()
+            pruner.wait()
+    return spent.wall_s
+
+
+def _fill(target: Target, history: int, jobs: int, *, age_ms: int) -> None:
+    with closing(connect(target)) as database:
+        database.write(partial(stores.add_history, rows=history, age_ms=age_ms))
+    stores.settle_down(target)
+    enqueue_lines(target, NO_OP * jobs)
