@@ -1,7 +1,7 @@
 # Everything a person needs to work on queuectl. A fresh machine needs git, make and Python 3.11+ with venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test chaos check docs bench-quick clean
+.PHONY: help setup demo test chaos check docs bench bench-quick clean
 
 # PYTHON=/path/to/python3.13 picks the interpreter; otherwise the first of these that is new enough.
 PYTHON ?=
@@ -38,14 +38,17 @@ check: .venv/.dev ## Check format, lint, types and architecture
 docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 	@$(PY) docs/generate.py
 
-bench-quick: .venv/.dev ## Measure the main figures side by side (under 2 minutes)
-	@$(PY) -m benchmarks quick
+bench: .venv/.bench ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
+	@$(PY) -m benchmarks full $(ARGS)
+
+bench-quick: .venv/.bench ## Measure the main figures side by side (under 2 minutes)
+	@$(PY) -m benchmarks quick $(ARGS)
 
 clean: ## Remove .venv and everything generated
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Two stamps, so that the demo need not wait for tools it does not use.
+# A stamp each, so that the demo need not wait for tools it does not use.
 .venv/.installed: pyproject.toml
 	@$(make-venv)
 	@echo "installing queuectl into .venv"
@@ -57,6 +60,11 @@ clean: ## Remove .venv and everything generated
 	@echo "installing queuectl and the development tools into .venv"
 	@$(PIP) -e '.[all,dev]'
 	@touch .venv/.installed $@
+
+.venv/.bench: .venv/.dev
+	@echo "installing what draws the plots into .venv"
+	@$(PIP) -e '.[bench]'
+	@touch $@
 
 define make-venv
 if $(PY) -m pip --version >/dev/null 2>&1; then exit 0; fi; \

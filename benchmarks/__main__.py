@@ -17,9 +17,9 @@ import queuectl
 from benchmarks import machine, stores
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure
-from benchmarks.workloads import NAMES, workload
+from benchmarks.report import RESULTS, Result, page, write_blocks
+from benchmarks.workloads import MODULES, workload
 
-RESULTS = Path(__file__).parent / "results"
 LEFT_OUT_OF_QUICK = ("output", "peers")
 
 
@@ -34,16 +34,16 @@ def main() -> int:
         print(machine.sentence(described), flush=True)
         bench = Bench(is_quick=asked.size == "quick", server_url=server_url, folder=Path(folder))
         figures = {name: list(_measured(bench, name)) for name in _chosen(asked.size, asked.only)}
-    result = {
-        "version": queuectl.__version__,
-        "seconds": round(time.monotonic() - begun, 1),
-        "machine": described,
-        "durability": machine.DURABILITY,
-        "figures": {name: [figure.row() for figure in found] for name, found in figures.items()},
-    }
-    _write(asked.size, result, is_part=bool(asked.only))
+    result = Result(
+        version=queuectl.__version__,
+        seconds=round(time.monotonic() - begun, 1),
+        machine=described,
+        durability=machine.DURABILITY,
+        figures=figures,
+    )
+    _write(f"{asked.size}-part" if asked.only else asked.size, result)
     missed = [figure.what for found in figures.values() for figure in found if figure.is_failure]
-    print(f"took {result['seconds']} s; missed: {', '.join(missed) or 'nothing'}")
+    print(f"took {result.seconds:.0f} s; missed: {', '.join(missed) or 'nothing'}")
     return int(bool(missed) and not bench.is_quick)
 
 
@@ -51,13 +51,13 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure queuectl side by side.")
     parser.add_argument("size", choices=["quick", "full"], help="quick takes under 2 minutes, full about 10")
     parser.add_argument(
-        "--only", action="append", choices=NAMES, metavar="WORD", default=[], help=f"one of: {', '.join(NAMES)}"
+        "--only", action="append", choices=MODULES, metavar="WORD", default=[], help=f"one of: {', '.join(MODULES)}"
     )
     return parser.parse_args()
 
 
 def _chosen(size: str, only: list[str]) -> list[str]:
-    return [name for name in NAMES if (name in only if only else size == "full" or name not in LEFT_OUT_OF_QUICK)]
+    return [name for name in MODULES if (name in only if only else size == "full" or name not in LEFT_OUT_OF_QUICK)]
 
 
 def _measured(bench: Bench, name: str) -> Iterator[Figure]:
@@ -79,11 +79,24 @@ def line(figure: Figure) -> str:
     return " ".join((f"{figure.what:<66}", *cells, figure.note)).rstrip()
 
 
-def _write(size: str, result: dict[str, object], *, is_part: bool) -> None:
-    """Write what was measured; a part is kept beside the whole, never over it."""
-    name = f"{size}-part" if is_part else size
+def _write(name: str, result: Result) -> None:
+    """Write what was measured: as JSON, as a page, as plots; a part lies beside the whole, never over it."""
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps(result.row(), indent=1) + "\n")
+    _draw(name, result)
+    (RESULTS / f"{name}.md").write_text(f"# Figures ({name})\n\n{page(result, plots=f'{name}-')}")
+    if name == "full":
+        write_blocks(result)
+    print(f"written to benchmarks/results/: {name}.json, {name}.md and plots")
+
+
+def _draw(name: str, result: Result) -> None:
+    try:
+        from benchmarks.plots import draw_all
+    except ImportError:
+        print("no plots: pip install matplotlib")
+    else:
+        draw_all(result.figures, RESULTS, name)
 
 
 if __name__ == "__main__":

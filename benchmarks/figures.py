@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 Value = float | str | list[float] | list[str]
 """What a figure carries besides its ratios, for plots and for whoever reads the JSON."""
@@ -40,7 +40,14 @@ class Figure:
     absolute_unit: str = ""
     budget: Budget | None = None
     note: str = ""
+    is_headline: bool = False
+    """Whether it belongs into a short table."""
     values: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Keep the samples as they are now, whatever becomes of the lists they came in."""
+        object.__setattr__(self, "ratios", tuple(self.ratios))
+        object.__setattr__(self, "absolute", tuple(self.absolute))
 
     @classmethod
     def missing(cls, what: str, why: str) -> "Figure":
@@ -105,13 +112,14 @@ class Figure:
             "budget": budget and vars(budget),
             "is_met": self.is_met,
             "note": self.note,
+            "is_headline": self.is_headline,
             "values": dict(self.values),
         }
 
     @classmethod
     def of_row(cls, row: Mapping[str, object]) -> "Figure":
         """Read one back from the JSON result."""
-        known = {name: row[name] for name in ("what", "unit", "ratios", "absolute", "absolute_unit", "note", "values")}
+        known = {each.name: row[each.name] for each in fields(cls) if each.name != "budget"}
         budget = row["budget"]
         return cls(**known, budget=Budget(**budget) if isinstance(budget, dict) else None)  # type: ignore[arg-type]
 

@@ -5,6 +5,7 @@ import platform
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import apsw
@@ -38,7 +39,7 @@ def describe(server_url: str) -> dict[str, str | float]:
     }
 
 
-def sentence(machine: dict[str, str | float]) -> str:
+def sentence(machine: Mapping[str, str | float]) -> str:
     """Say the same in one line."""
     return (
         f"{machine['cores']} cores ({machine['processor']}), {machine['kernel']}, Python {machine['python']}, "

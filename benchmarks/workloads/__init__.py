@@ -4,7 +4,7 @@ from importlib import import_module
 
 from benchmarks.bench import Workload
 
-NAMES = (
+OWN = (
     "drain",
     "limit",
     "core",
@@ -19,11 +19,17 @@ NAMES = (
     "dependents",
     "long_transaction",
 )
-"""In the order in which they run."""
+MODULES = {name: f"benchmarks.workloads.{name}" for name in OWN}
+"""Where each workload is, in the order in which they run."""
 
 
 def workload(name: str) -> Workload:
     """Return the function of a workload."""
-    module = "benchmarks.peers.peer" if name == "peers" else f"benchmarks.workloads.{name}"
-    found: Workload = import_module(module).measure
+    found: Workload = import_module(MODULES[name]).measure
     return found
+
+
+def title(name: str) -> tuple[str, str]:
+    """Return the heading of a workload and what it measures, as the first line of its file has them."""
+    heading, _, story = str(import_module(MODULES[name]).__doc__).partition("\n")[0].partition(": ")
+    return heading, f"{story[:1].upper()}{story[1:]}"

@@ -71,7 +71,10 @@ def _measure_cases(bench: Bench, cases: list[Case], jobs: int) -> Iterator[Figur
             absolute_unit="jobs/s",
             budget=BUDGETS[f"drain, {case.kind}"] if case.flags in JUDGED else None,
             note=f"{case.unit}: {jobs / statistics.median(unit):,.0f} jobs/s",
+            is_headline=case.flags in JUDGED,
             values={
+                "kind": case.kind,
+                "flags": case.flags,
                 "jobs": jobs,
                 "unit_rates": [jobs / each for each in unit],
                 "cpu_us": statistics.median([spent.cpu_s for spent in taken[case.name]]) / jobs * 1e6,

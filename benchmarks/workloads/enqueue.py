@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 
-from benchmarks.bench import KINDS, Bench
+from benchmarks.bench import KINDS, SQLITE, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
 from benchmarks.program import BARE_PYTHON, Spent, queuectl, spend
@@ -33,4 +33,5 @@ def measure(bench: Bench) -> Iterator[Figure]:
             absolute=[each * 1000 for each in own],
             absolute_unit="ms",
             budget=BUDGETS.get(f"enqueue, {kind}"),
+            is_headline=kind == SQLITE,
         )

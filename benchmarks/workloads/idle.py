@@ -54,6 +54,7 @@ def _memory(bench: Bench, kind: str) -> Figure:
         absolute=[own],
         absolute_unit="MB",
         budget=BUDGETS["idle memory"] if kind == SQLITE else None,
+        is_headline=kind == SQLITE,
     )
 
 
@@ -65,6 +66,7 @@ def _idle_cpu(kind: str, share: float, idle_s: int) -> Figure:
         absolute=[share * 100],
         absolute_unit="% of a core",
         budget=BUDGETS["idle CPU"] if kind == SQLITE else None,
+        is_headline=kind == SQLITE,
         note=f"over {idle_s} s",
     )
 

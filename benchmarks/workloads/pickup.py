@@ -34,6 +34,7 @@ def figures_of(what: str, own: Sequence[float], unit: Sequence[float]) -> Iterat
         absolute=samples_ms,
         absolute_unit="ms",
         budget=BUDGETS["pick-up p50"],
+        is_headline=True,
         note=f"a bare spawn takes {number(percentile(unit, 50) * 1000)} ms; {len(own)} samples",
         values={"samples_ms": samples_ms, "bare_ms": [each * 1000 for each in unit]},
     )
@@ -41,6 +42,7 @@ def figures_of(what: str, own: Sequence[float], unit: Sequence[float]) -> Iterat
         what=f"{what}, p95",
         unit="x of a bare spawn",
         ratios=[percentile(own, 95) / percentile(unit, 95)],
+        is_headline=True,
         absolute=[percentile(samples_ms, 95)],
         absolute_unit="ms",
         budget=BUDGETS["pick-up p95"],

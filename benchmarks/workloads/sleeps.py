@@ -28,6 +28,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         absolute=memory_mb,
         absolute_unit="MB",
         budget=BUDGETS["memory of sleeps"],
+        is_headline=True,
         note=f"seen with {SLEEPS} children at once",
     )
     yield Figure(
