@@ -9,6 +9,7 @@ PYTHONS := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11)
 
 PY  := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
+PEERS_PIP := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check
 CHECKED := $(wildcard src tests benchmarks examples docs)
 
 help: ## Show this list
@@ -38,14 +39,15 @@ check: .venv/.dev ## Check format, lint, types and architecture
 docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 	@$(PY) docs/generate.py
 
-bench: .venv/.bench ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
+bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
+	@sh benchmarks/packages.sh
 	@$(PY) -m benchmarks full $(ARGS)
 
 bench-quick: .venv/.bench ## Measure the main figures side by side (under 2 minutes)
 	@$(PY) -m benchmarks quick $(ARGS)
 
 clean: ## Remove .venv and everything generated
-	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-peers build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp each, so that the demo need not wait for tools it does not use.
@@ -64,6 +66,15 @@ clean: ## Remove .venv and everything generated
 .venv/.bench: .venv/.dev
 	@echo "installing what draws the plots into .venv"
 	@$(PIP) -e '.[bench]'
+	@touch $@
+
+# The peers live apart, so that they cannot disturb what is measured. One that does not install is left out, and the
+# result says so.
+.venv-peers/.installed: benchmarks/peers/requirements.txt | .venv/.dev
+	@echo "installing the peers into .venv-peers"
+	@$(PY) -m venv --clear .venv-peers
+	@$(PEERS_PIP) -r $< || grep -v '^#' $< | while read -r peer; do \
+		$(PEERS_PIP) "$$peer" || echo "not installed: $$peer" >&2; done
 	@touch $@
 
 define make-venv
