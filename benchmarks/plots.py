@@ -10,6 +10,7 @@ from matplotlib.figure import Figure as Canvas
 
 from benchmarks.bench import KINDS, SQLITE
 from benchmarks.figures import Figure, Value
+from benchmarks.peers.table import DRAINS, by_peer, numbers
 
 Figures = Mapping[str, Sequence[Figure]]
 COLOURS = {"xargs": "#8a8f98", "SQLite": "#2f6db5", "PostgreSQL": "#c8643c", "bare": "#8a8f98"}
@@ -146,6 +147,37 @@ def draw_long_transaction(canvas: Canvas, figures: Figures) -> None:
     _finish(axes)
 
 
+def draw_peers(canvas: Canvas, figures: Figures) -> None:
+    """Draw the drains of every peer as bars, xargs being 1; whole ones, and without the time to the first command."""
+    axes = canvas.subplots()
+    drains = {
+        name: [measures[drain] for drain in sorted(PEER_DRAINS)]
+        for name, measures in by_peer(figures["peers"]).items()
+        if measures.keys() >= PEER_DRAINS and name != "xargs"
+    }
+    ordered = sorted(drains, key=lambda name: drains[name][0].median)
+    for place, drain in enumerate(sorted(PEER_DRAINS)):
+        found = [drains[name][place] for name in ordered]
+        running = [statistics.median(numbers(each, "running_ratios")) for each in found]
+        whole = [each.median for each in found]
+        spread = [
+            [each.median - min(each.ratios) for each in found],
+            [max(each.ratios) - each.median for each in found],
+        ]
+        middles = [line + (0.2 if place == 0 else -0.2) for line in range(len(ordered))]
+        colour = (COLOURS["SQLite"], COLOURS["PostgreSQL"])[place]
+        axes.barh(middles, running, height=0.38, color=colour, alpha=0.3)
+        axes.barh(
+            middles, whole, height=0.38, xerr=spread, color=colour, label=f"{drain} workers", error_kw={"lw": 0.8}
+        )
+    axes.axvline(1, color=COLOURS["xargs"], lw=1)
+    axes.set_yticks(range(len(ordered)), ordered)
+    axes.set_xlabel("x of xargs -P as wide; pale: without the time to the first command")
+    axes.set_title("Drain of the same shell command")
+    _finish(axes, along="x")
+    axes.legend(loc="lower right", frameon=False)
+
+
 STORE_SERIES = {"claim + settle": "o-", "enqueue": "s--"}
 COMMAND_SERIES = {"status --json": "o-", "list --json": "s--"}
 PART_NAMES = (
@@ -162,8 +194,10 @@ PLOTS: Mapping[str, Draw] = {
     "limit": draw_job_time,
     "pickup": draw_pickup,
     "long_transaction": draw_long_transaction,
+    "peers": draw_peers,
 }
 """The plot of a workload."""
+PEER_DRAINS = DRAINS.keys()
 ALSO_NEEDS = {"limit": "core"}
 
 

@@ -4,13 +4,14 @@
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
 from benchmarks.figures import Figure
+from benchmarks.peers.table import table as peers_table
 from benchmarks.workloads import title
 
 ROOT = Path(__file__).parents[1]
@@ -82,13 +83,17 @@ def page(result: Result, *, level: int = 2, plots: str = "") -> str:
     ]
     for name, found in result.figures.items():
         heading, story = title(name)
-        parts.append(f"{'#' * level} {heading}\n\n{story}\n\n{table(found)}{_plot(plots, name)}")
+        parts.append(f"{'#' * level} {heading}\n\n{story}\n\n{_table_of(name)(found)}{_plot(plots, name)}")
     return "\n".join(parts)
 
 
 def table(figures: Iterable[Figure]) -> str:
     """Return figures as a table."""
     return HEAD + "".join(f"| {' | '.join(_cells(figure))} |\n" for figure in figures)
+
+
+def _table_of(name: str) -> Callable[[Iterable[Figure]], str]:
+    return peers_table if name == "peers" else table
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:

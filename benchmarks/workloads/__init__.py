@@ -19,7 +19,7 @@ OWN = (
     "dependents",
     "long_transaction",
 )
-MODULES = {name: f"benchmarks.workloads.{name}" for name in OWN}
+MODULES = {**{name: f"benchmarks.workloads.{name}" for name in OWN}, "peers": "benchmarks.peers.workload"}
 """Where each workload is, in the order in which they run."""
 
 

@@ -1,0 +1,1 @@
+"""Peers: what people use today, each running the same commands as queuectl, through one driver."""

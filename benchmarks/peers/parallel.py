@@ -1,0 +1,35 @@
+"""GNU parallel with a job log, which lets it resume after an interruption."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.bench import Bench
+from benchmarks.peers.shell_tools import LACKS_A_QUEUE, DebianPeer, ListRoom
+
+
+class GnuParallel(DebianPeer):
+    """parallel -j N --joblog."""
+
+    name = "GNU parallel --joblog"
+    program, package = "parallel", "parallel"
+    durability = "a line per ended job in the log, not synced; the list is the caller's"
+    drain_jobs = 300
+    lacks = LACKS_A_QUEUE
+
+    @contextmanager
+    def room(self, bench: Bench, folder: Path, workers: int) -> Iterator[ListRoom]:
+        """Give a list."""
+        yield ParallelRoom(folder, workers)
+
+
+class ParallelRoom(ListRoom):
+    """A list for GNU parallel."""
+
+    def __init__(self, folder: Path, workers: int) -> None:
+        super().__init__(folder, workers)
+        self.environ |= {"PARALLEL_SHELL": "/bin/sh", "PARALLEL_HOME": str(folder)}
+
+    def working(self) -> list[list[str]]:
+        """Run each line."""
+        return [["parallel", "--will-cite", "-j", str(self.workers), "--joblog", str(self.folder / "log")]]
