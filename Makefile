@@ -1,7 +1,7 @@
 # Everything a person needs to work on queuectl. A fresh machine needs git, make and Python 3.11+ with venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test chaos check docs bench bench-quick clean
+.PHONY: help setup demo test chaos check docs bench bench-check bench-quick clean
 
 # PYTHON=/path/to/python3.13 picks the interpreter; otherwise the first of these that is new enough.
 PYTHON ?=
@@ -42,6 +42,10 @@ docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
 	@sh benchmarks/packages.sh
 	@$(PY) -m benchmarks full $(ARGS)
+
+bench-check: .venv/.dev .venv-peers/.installed ## Let every tool that is measured beside ours run three commands
+	@sh benchmarks/packages.sh
+	@$(PY) -m benchmarks.peers.check $(ARGS)
 
 bench-quick: .venv/.bench ## Measure the main figures side by side (under 2 minutes)
 	@$(PY) -m benchmarks quick $(ARGS)

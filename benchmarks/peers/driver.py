@@ -19,8 +19,8 @@ from benchmarks.pickups import make_fifo, spawn_s
 from benchmarks.processes import bare_interpreter_mb, pss_mb
 from benchmarks.program import BARE_PYTHON
 
-ADDS = 3
-PICKUPS = 8
+ADDS = 2
+PICKUPS = 7
 PAUSE_S = (0.03, 0.13)
 """Between two pick-ups, at random, so that it does not keep step with a peer that polls."""
 IDLE_WORKERS = 4

@@ -14,7 +14,7 @@ class GnuParallel(DebianPeer):
     name = "GNU parallel --joblog"
     program, package = "parallel", "parallel"
     durability = "a line per ended job in the log, not synced; the list is the caller's"
-    drain_jobs = 300
+    drain_jobs = 600
     lacks = LACKS_A_QUEUE
 
     @contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.peers.brokers import REDIS_DURABILITY, redis_server, why_no_redis
+from benchmarks.peers.peer import Measure
 from benchmarks.peers.venv import AppRoom, PythonPeer, program
 
 
@@ -86,6 +87,7 @@ class SimpleRq(Rq):
 
     name = "RQ SimpleWorker, Redis"
     drain_jobs = 400
+    lacks = dict.fromkeys((Measure.ADD, Measure.BULK), "")  # the same queue as that of RQ
     room_class = SimpleRqRoom
 
 

@@ -27,7 +27,8 @@ class DebianPeer(Peer):
         if not which("dpkg-query"):
             return ""
         argv = ["dpkg-query", "-W", "-f", "${source:Upstream-Version}", self.package]
-        return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        found = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        return found.partition("+")[0]  # what follows is Debian's own
 
 
 class ListRoom(Room):

@@ -14,7 +14,7 @@ class TaskSpooler(DebianPeer):
     name = "task-spooler"
     program, package = "tsp", "task-spooler"
     durability = "none: in the memory of its server"
-    drain_jobs = 800
+    drain_jobs = 500
     bulk_jobs = 300
 
     @contextmanager
