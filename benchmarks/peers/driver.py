@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.peers.finish import FinishLine, gate
-from benchmarks.peers.marks import steady_mb, with_descendants
+from benchmarks.peers.marks import end_marked, steady_mb, with_descendants
 from benchmarks.peers.peer import Peer, Room
 from benchmarks.pickups import make_fifo, spawn_s
 from benchmarks.processes import bare_interpreter_mb, pss_mb
@@ -161,5 +161,6 @@ def _room(bench: Bench, peer: Peer, workers: int) -> Iterator[tuple[Room, Finish
             finally:
                 room.clear()
     finally:
+        end_marked(str(folder))  # where its making failed half-way
         line.close()
         shutil.rmtree(folder, ignore_errors=True)

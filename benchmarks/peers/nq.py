@@ -23,12 +23,9 @@ class Nq(DebianPeer):
     def room(self, bench: Bench, folder: Path, workers: int) -> Iterator[GatedRoom]:
         """Give folders."""
         room = NqRoom(folder, workers)
-        try:
-            for queue in range(workers):
-                room.run([*room.in_queue(queue), "nq", "-q", "sh", "-c", room.waiting()])
-            yield room
-        finally:
-            room.close()
+        for queue in range(workers):
+            room.run([*room.in_queue(queue), "nq", "-q", "sh", "-c", room.waiting()])
+        yield room
 
 
 class NqRoom(GatedRoom):

@@ -1,26 +1,8 @@
 """GNU parallel with a job log, which lets it resume after an interruption."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.bench import Bench
-from benchmarks.peers.shell_tools import LACKS_A_QUEUE, DebianPeer, ListRoom
-
-
-class GnuParallel(DebianPeer):
-    """parallel -j N --joblog."""
-
-    name = "GNU parallel --joblog"
-    program, package = "parallel", "parallel"
-    durability = "a line per ended job in the log, not synced; the list is the caller's"
-    drain_jobs = 600
-    lacks = LACKS_A_QUEUE
-
-    @contextmanager
-    def room(self, bench: Bench, folder: Path, workers: int) -> Iterator[ListRoom]:
-        """Give a list."""
-        yield ParallelRoom(folder, workers)
+from benchmarks.peers.shell_tools import ListPeer, ListRoom
 
 
 class ParallelRoom(ListRoom):
@@ -33,3 +15,13 @@ class ParallelRoom(ListRoom):
     def working(self) -> list[list[str]]:
         """Run each line."""
         return [["parallel", "--will-cite", "-j", str(self.workers), "--joblog", str(self.folder / "log")]]
+
+
+class GnuParallel(ListPeer):
+    """parallel -j N --joblog."""
+
+    name = "GNU parallel --joblog"
+    program, package = "parallel", "parallel"
+    durability = "a line per ended job in the log, not synced; the list is the caller's"
+    drain_jobs = 600
+    room_class = ParallelRoom

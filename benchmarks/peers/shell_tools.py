@@ -2,14 +2,13 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 
+from benchmarks.bench import Bench
 from benchmarks.peers.peer import Measure, Peer, Room
-
-LACKS_A_QUEUE = dict.fromkeys((Measure.ADD, Measure.BULK, Measure.PICKUP, Measure.MEMORY), "")
-"""A tool that takes its list when it starts has nothing to be added to, and is never idle."""
 
 
 class DebianPeer(Peer):
@@ -29,6 +28,18 @@ class DebianPeer(Peer):
         argv = ["dpkg-query", "-W", "-f", "${source:Upstream-Version}", self.package]
         found = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
         return found.partition("+")[0]  # what follows is Debian's own
+
+
+class ListPeer(DebianPeer):
+    """A tool that takes its list when it starts: nothing can be added to it, and it is never idle."""
+
+    lacks = dict.fromkeys((Measure.ADD, Measure.BULK, Measure.PICKUP, Measure.MEMORY), "")
+    room_class: type["ListRoom"]
+
+    @contextmanager
+    def room(self, bench: Bench, folder: Path, workers: int) -> Iterator["ListRoom"]:
+        """Give a list."""
+        yield self.room_class(folder, workers)
 
 
 class ListRoom(Room):
@@ -70,8 +81,9 @@ class GatedRoom(Room):
         """Let the waiting commands end, and all that come later pass."""
         self._held_open = os.open(self._gate, os.O_RDWR)
 
-    def close(self) -> None:
-        """Let go of the gate."""
+    def clear(self) -> None:
+        """End all that was started in it, and let go of the gate."""
+        super().clear()
         if self._held_open is not None:
             os.close(self._held_open)
 

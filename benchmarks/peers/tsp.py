@@ -21,11 +21,8 @@ class TaskSpooler(DebianPeer):
     def room(self, bench: Bench, folder: Path, workers: int) -> Iterator[GatedRoom]:
         """Give a server of its own."""
         room = SpoolerRoom(folder, workers)
-        try:
-            room.run(room.adding_one(room.waiting()))
-            yield room
-        finally:
-            room.close()
+        room.run(room.adding_one(room.waiting()))
+        yield room
 
 
 class SpoolerRoom(GatedRoom):
