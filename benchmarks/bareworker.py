@@ -13,6 +13,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.store import workers
 from queuectl.store.takers import Taker
+from queuectl.system.memory import keep_freed_memory
 
 SPEC = JobSpec(command="true", cwd="/")
 DONE = Report(outcome=Outcome.exited(0))
@@ -23,6 +24,7 @@ class BareWorker:
     """One registered worker with one slot."""
 
     def __init__(self, target: Target) -> None:
+        keep_freed_memory()  # as a worker process does
         self.database = connect(target, is_durable=False)
         self._front = connect(target)
         self._identity = Identity(

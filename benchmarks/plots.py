@@ -44,7 +44,7 @@ def draw_drain(canvas: Canvas, figures: Figures) -> None:
     """Draw the rates of every way to drain as bars, those of xargs beside them."""
     axes = canvas.subplots()
     found = [figure for figure in figures["drain"] if not figure.is_missing]
-    ways = list(dict.fromkeys(str(figure.values["flags"]) for figure in found))
+    ways = sorted({str(figure.values["flags"]) for figure in found}, key=lambda way: ("-j" in way, way))
     for place, side in enumerate(("xargs", *KINDS)):
         of_side = [figure for figure in found if figure.values["kind"] == (SQLITE if side == "xargs" else side)]
         rates = [_list(figure.values["unit_rates"]) if side == "xargs" else figure.absolute for figure in of_side]

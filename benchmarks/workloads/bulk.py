@@ -44,7 +44,7 @@ def _json_job(number: int) -> str:
 
 def _measure_form(bench: Bench, form: str, text: str, jobs: int) -> Iterator[Figure]:
     sides = {kind: partial(_enqueue_s, bench, kind, text, jobs) for kind in KINDS}
-    taken = take_turns(bench.pick(quick=2, full=3), {**sides, "bare": partial(_bare_s, bench, text)})
+    taken = take_turns(bench.pick(quick=2, full=2), {**sides, "bare": partial(_bare_s, bench, text)})
     for kind in KINDS:
         yield Figure(
             what=f"enqueue {jobs:,} jobs at once ({form}), {kind}",

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.bench import KINDS, SQLITE, Bench
+from benchmarks.bench import KINDS, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
 from benchmarks.program import Spent, check_count, drain, enqueue_lines, spend
 from benchmarks.turns import ratios, take_turns
 
 NO_OP = ":\n"
-QUICK_JOBS = 2000
-JOBS = 5000
 JUDGED = ("-n 2", "-n 4")
+JUDGED_JOBS = 5000
+SHOWN = (("-n 1",), ("-j 2",), ("-j 4",), ("-n 8", "-j 8"))
+"""Measured in turns with the unit of the same width, and shown beside the others."""
+SHOWN_JOBS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,13 +25,12 @@ class Case:
     """One way to drain: so many at once, as processes (-n) or as slots of one process (-j)."""
 
     kind: str
-    flag: str
-    width: int
+    flags: str
 
     @property
-    def flags(self) -> str:
-        """The flags of `worker start`."""
-        return f"{self.flag} {self.width}"
+    def width(self) -> int:
+        """How many commands run at once."""
+        return int(self.flags.split()[1])
 
     @property
     def name(self) -> str:
@@ -39,27 +40,27 @@ class Case:
     @property
     def unit(self) -> str:
         """The tool it is held against."""
-        return xargs_name(self.width)
+        return f"xargs -P {self.width}"
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """Drain the same lines in every way, start-up included on both sides."""
-    jobs = bench.pick(quick=QUICK_JOBS, full=JOBS)
-    groups = [[Case(kind=kind, flag="-n", width=2) for kind in KINDS]]
-    if not bench.is_quick:
-        groups = [
-            [Case(kind=kind, flag=flag, width=width) for flag in ("-n", "-j") if (flag, width) != ("-j", 1)]
-            for width in (1, 2, 4, 8)
-            for kind in KINDS
-        ]
-    for cases in groups:
-        yield from _measure_cases(bench, cases, jobs)
+    if bench.is_quick:
+        yield from _measure_cases(bench, _cases("-n 2"), SHOWN_JOBS, rounds=3)
+        return
+    for judged in JUDGED:
+        yield from _measure_cases(bench, _cases(judged), JUDGED_JOBS, rounds=3)
+    for shown in SHOWN:
+        yield from _measure_cases(bench, _cases(*shown), SHOWN_JOBS, rounds=2)
 
 
-def _measure_cases(bench: Bench, cases: list[Case], jobs: int) -> Iterator[Figure]:
+def _cases(*ways: str) -> list[Case]:
+    return [Case(kind=kind, flags=way) for way in ways for kind in KINDS]
+
+
+def _measure_cases(bench: Bench, cases: list[Case], jobs: int, rounds: int) -> Iterator[Figure]:
     sides = {case.name: partial(drain_once, bench, case.kind, case.flags.split(), jobs) for case in cases}
     sides |= {case.unit: partial(xargs_once, case.width, jobs) for case in cases}
-    rounds = bench.pick(quick=3, full=3 if any(case.kind == SQLITE for case in cases) else 2)
     taken = take_turns(rounds, sides)
     for case in cases:
         own, unit = [[spent.wall_s for spent in taken[name]] for name in (case.name, case.unit)]
@@ -96,8 +97,3 @@ def drain_once(bench: Bench, kind: str, flags: list[str], jobs: int) -> Spent:
 def xargs_once(width: int, jobs: int) -> Spent:
     """Have xargs run the same lines."""
     return spend(["xargs", "-P", str(width), "-I{}", "sh", "-c", "{}"], os.environ, (NO_OP * jobs).encode())
-
-
-def xargs_name(width: int) -> str:
-    """Return how people call it."""
-    return f"xargs -P {width}"

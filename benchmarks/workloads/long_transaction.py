@@ -13,7 +13,7 @@ from benchmarks.turns import ratios
 from queuectl.actions.connect import Target
 
 STRIDE = 500
-FREE_EVERY = 4
+FREE_EVERY = 8
 AT_MOST_S = 40
 """Where claims decay badly, the rest is not waited for; the figure says how many there were."""
 
