@@ -3,12 +3,14 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from benchmarks.bench import KINDS, SQLITE
+from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure, Value
 from benchmarks.peers.table import DRAINS, by_peer, numbers
 
@@ -31,7 +33,7 @@ def draw_all(figures: Figures, folder: Path, prefix: str) -> None:
     with mpl.rc_context(STYLE):
         for name, draw in PLOTS.items():
             if _is_there(figures, name) and _is_there(figures, ALSO_NEEDS.get(name, name)):
-                canvas = Canvas(figsize=(7.2, 3.4), layout="constrained")
+                canvas = Canvas(figsize=(7.2, 4.0), layout="constrained")
                 draw(canvas, figures)
                 canvas.savefig(folder / f"{prefix}-{name}.svg", metadata={"Date": None})
 
@@ -58,7 +60,7 @@ def draw_drain(canvas: Canvas, figures: Figures) -> None:
     axes.set_xticks(range(len(ways)), [f"worker start\n{way}" for way in ways])
     axes.set_ylabel("commands per second")
     axes.set_title("Drain of no-op commands, start-up included (xargs -P as wide)")
-    _finish(axes)
+    _finish(axes, columns=3)
 
 
 def draw_growth(canvas: Canvas, figures: Figures) -> None:
@@ -74,12 +76,17 @@ def draw_growth(canvas: Canvas, figures: Figures) -> None:
                 )
                 axes.plot(*zip(*points, strict=True), line, color=COLOURS[kind], label=f"{name}, {kind}", ms=3, lw=1.2)
         axes.set_xscale("symlog", linthresh=10_000)
-        axes.set_ylim(bottom=0)
         axes.set_xlabel("other jobs in the store")
-        _finish(axes)
-    canvas.axes[0].set_yscale("log")
-    canvas.axes[0].set_ylabel("microseconds each")
-    canvas.axes[1].set_ylabel("milliseconds, start-up included")
+    store, commands = canvas.axes
+    store.set_yscale("log")
+    store.set_ylim(10, 10_000)
+    store.set_ylabel("microseconds each")
+    commands.axhline(BUDGETS["status"].limit, color=COLOURS["bare"], ls=":", lw=1)
+    commands.set_ylim(bottom=0)
+    commands.set_ylabel("milliseconds, start-up included")
+    for axes in canvas.axes:
+        _finish(axes, columns=1)
+    canvas.suptitle("Cost beside jobs that are over or may not run")
 
 
 def draw_job_time(canvas: Canvas, figures: Figures) -> None:
@@ -108,7 +115,6 @@ def draw_job_time(canvas: Canvas, figures: Figures) -> None:
     axes.set_xlabel("microseconds of CPU per no-op command, on SQLite")
     axes.set_title("Where the time of one job goes")
     _finish(axes, along="x")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16), ncols=2, frameon=False)
 
 
 def draw_pickup(canvas: Canvas, figures: Figures) -> None:
@@ -201,9 +207,10 @@ PEER_DRAINS = DRAINS.keys()
 ALSO_NEEDS = {"limit": "core"}
 
 
-def _finish(axes: Axes, along: str = "y") -> None:
+def _finish(axes: Axes, along: Literal["x", "y"] = "y", columns: int = 2) -> None:
+    """Add the grid, and the legend where it hides nothing."""
     axes.grid(axis=along, color="#e6e8eb", lw=0.7)
-    axes.legend(frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, frameon=False)
 
 
 def _list(value: Value) -> list[float]:

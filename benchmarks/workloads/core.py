@@ -19,7 +19,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         jobs = bench.pick(quick=500, full=1000 if kind == POSTGRES else 3000)
         with bench.store(kind) as target, closing(BareWorker(target)) as worker:
             sides = {"claim and settle": partial(_settle_s, worker, jobs), "write": partial(_write_s, worker, jobs)}
-            taken = take_turns(bench.pick(quick=3, full=5), sides)
+            taken = take_turns(3, sides)
         own, unit = ([wall for wall, _ in taken[name]] for name in ("claim and settle", "write"))
         cpu_us = statistics.median([cpu for _, cpu in taken["claim and settle"]]) / jobs * 1e6
         wall_us = statistics.median(own) / jobs * 1e6

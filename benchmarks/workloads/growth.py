@@ -15,12 +15,13 @@ from benchmarks.program import BARE_PYTHON, queuectl, spend
 from benchmarks.turns import ratios, take_turns
 from queuectl.actions.connect import Target, connect
 
-QUICK_STEPS = (0, 50_000)
-STEPS = {SQLITE: (0, 2_000, 20_000, 200_000, 1_000_000), POSTGRES: (0, 200_000, 1_000_000)}
-"""How many jobs of each of the crowds there are."""
+MILLION = 1_000_000
+ALL = len(stores.CROWDS) * MILLION
+QUICK_STEPS = (0, 100_000)
+STEPS = {SQLITE: (0, 10_000, 100_000, MILLION, ALL), POSTGRES: (0, MILLION, ALL)}
+"""How many jobs there are beside those that run, as many of each crowd; a million of each in the end."""
 JOBS = {SQLITE: 1000, POSTGRES: 300}
 SINGLE_JOBS = 30
-MILLION = 1_000_000
 COMMANDS = ("status", "list")
 
 
@@ -30,19 +31,25 @@ def measure(bench: Bench) -> Iterator[Figure]:
         with bench.store(kind) as plain, bench.store(kind) as crowded:
             before = 0
             for rows in QUICK_STEPS if bench.is_quick else STEPS[kind]:
-                _fill(crowded, rows - before)
+                _fill(crowded, before, rows)
                 before = rows
                 yield from _claim_figures(kind, plain, crowded, rows)
                 yield from _command_figures(kind, crowded, rows)
 
 
-def _fill(target: Target, rows: int) -> None:
-    if not rows:
-        return
+def _fill(target: Target, before: int, rows: int) -> None:
+    """Add to each crowd until there are so many rows in all."""
+    old, new = crowd_sizes(before), crowd_sizes(rows)
     with closing(connect(target)) as database:
-        for crowd in stores.CROWDS:
-            database.write(partial(stores.add_crowd, crowd=crowd, rows=rows))
+        for crowd in [crowd for crowd in stores.CROWDS if new[crowd] > old[crowd]]:
+            database.write(partial(stores.add_crowd, crowd=crowd, rows=new[crowd] - old[crowd]))
     stores.settle_down(target)
+
+
+def crowd_sizes(rows: int) -> dict[str, int]:
+    """Share rows out among the crowds; what is over are completed jobs."""
+    share, over = divmod(rows, len(stores.CROWDS))
+    return {crowd: share + (over if crowd == stores.COMPLETED else 0) for crowd in stores.CROWDS}
 
 
 def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iterator[Figure]:
@@ -58,7 +65,7 @@ def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iter
             absolute=own,
             absolute_unit="us",
             budget=BUDGETS["growth"] if rows else None,
-            is_headline=series == "claim + settle" and rows == MILLION,
+            is_headline=series == "claim + settle" and rows == ALL,
             note="in one process, start-up left out" if series == "enqueue" else "",
             values=_values(series, kind, rows),
         )
@@ -85,20 +92,16 @@ def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:
             ratios=ratios(taken[command], taken["python"]),
             absolute=[each * 1000 for each in taken[command]],
             absolute_unit="ms",
-            budget=BUDGETS[command] if _total(rows) < 2 * MILLION else None,
-            is_headline=MILLION < _total(rows) < 2 * MILLION,
+            budget=BUDGETS[command] if rows <= MILLION else None,
+            is_headline=rows == MILLION,
             values=_values(f"{command} --json", kind, rows),
         )
 
 
-def _total(rows: int) -> int:
-    return rows * len(stores.CROWDS)
-
-
 def _beside(rows: int) -> str:
-    return f"beside {_total(rows):,} jobs" if rows else "on an empty queue"
+    return f"beside {rows:,} jobs" if rows else "on an empty queue"
 
 
-def _values(what: str, kind: str, rows: int) -> dict[str, Value]:
-    crowds = [f"{rows:,} {crowd}" for crowd in stores.CROWDS]
-    return {"series": what, "kind": kind, "rows": _total(rows), "crowds": crowds}
+def _values(series: str, kind: str, rows: int) -> dict[str, Value]:
+    crowds = [f"{count:,} {crowd}" for crowd, count in crowd_sizes(rows).items()]
+    return {"series": series, "kind": kind, "rows": rows, "crowds": crowds}
