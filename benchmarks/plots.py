@@ -16,6 +16,7 @@ from benchmarks.peers.table import DRAINS, by_peer, numbers
 
 Figures = Mapping[str, Sequence[Figure]]
 COLOURS = {"xargs": "#8a8f98", "SQLite": "#2f6db5", "PostgreSQL": "#c8643c", "bare": "#8a8f98"}
+WIDTH_COLOURS = ("#3b7a57", "#8a6fb0")
 PARTS = ("#8a8f98", "#b9bec7", "#2f6db5", "#7aa7d9", "#d9dde3")
 STYLE = {
     "svg.hashsalt": "queuectl",
@@ -171,10 +172,16 @@ def draw_peers(canvas: Canvas, figures: Figures) -> None:
             [max(each.ratios) - each.median for each in found],
         ]
         middles = [line + (0.2 if place == 0 else -0.2) for line in range(len(ordered))]
-        colour = (COLOURS["SQLite"], COLOURS["PostgreSQL"])[place]
+        colour = WIDTH_COLOURS[place]
         axes.barh(middles, running, height=0.38, color=colour, alpha=0.3)
         axes.barh(
-            middles, whole, height=0.38, xerr=spread, color=colour, label=f"{drain} workers", error_kw={"lw": 0.8}
+            middles,
+            whole,
+            height=0.38,
+            xerr=spread,
+            color=colour,
+            label=f"{drain.split()[-1]} workers",
+            error_kw={"lw": 0.8},
         )
     axes.axvline(1, color=COLOURS["xargs"], lw=1)
     axes.set_yticks(range(len(ordered)), ordered)

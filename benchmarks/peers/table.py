@@ -12,6 +12,7 @@ DRAINS = {f"{Measure.DRAIN} 2": "drain, 2 workers, x of `xargs -P 2`", f"{Measur
 RUNNING = "once it runs, 2 / 4"
 HEADS = (
     "peer",
+    "jobs",
     *DRAINS.values(),
     RUNNING,
     "add one, x of `python3 -c pass`",
@@ -58,12 +59,13 @@ def _line(figure: Figure) -> str:
 
 def _cells(measures: ByMeasure) -> list[str]:
     if missing := measures.get(ALL):
-        return [str(missing.values["peer"]), "missing", *[""] * (len(HEADS) - 3), str(missing.values["durability"])]
+        return [str(missing.values["peer"]), "", "missing", *[""] * (len(HEADS) - 4), str(missing.values["durability"])]
     if not measures:
         return [""] * len(HEADS)
     values = next(iter(measures.values())).values
     return [
         f"{values['peer']} {values['version']}",
+        _jobs(measures),
         *(_ratio(measures.get(name)) for name in DRAINS),
         _running(measures),
         _ratio(measures.get(Measure.ADD)),
@@ -72,6 +74,10 @@ def _cells(measures: ByMeasure) -> list[str]:
         _pair(measures.get(Measure.MEMORY), "workers_mb", "broker_mb", " + "),
         str(values["durability"]),
     ]
+
+
+def _jobs(measures: ByMeasure) -> str:
+    return next((str(measures[name].values["jobs"]) for name in DRAINS if name in measures), "")
 
 
 def _ratio(figure: Figure | None) -> str:

@@ -114,7 +114,7 @@ def test_what_is_missing_has_a_line_with_its_reason(bench: Bench, monkeypatch: p
 
     assert figure.is_missing
     assert figure.note.startswith("missing: no program no-such-program")
-    assert "| absent | missing |" in table([figure])
+    assert "| absent |  | missing |" in table([figure])
     assert "- absent: all: missing: no program no-such-program" in table([figure])
 
 
@@ -145,8 +145,9 @@ def test_the_table_has_a_cell_for_what_was_measured_alone() -> None:
         "version": "3",
         "durability": "a file",
         "measure": "drain 2",
+        "jobs": 9,
         "running_ratios": [0.5],
     }
     figure = Figure(what="huey: drain", unit="x", ratios=[0.4, 0.3, 0.5], values=values)
 
-    assert table([figure]).splitlines()[2] == "| huey 3 | 0.4 (0.3 to 0.5) |  | 0.5 |  |  |  |  | a file |"
+    assert table([figure]).splitlines()[2] == "| huey 3 | 9 | 0.4 (0.3 to 0.5) |  | 0.5 |  |  |  |  | a file |"
