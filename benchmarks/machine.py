@@ -15,9 +15,10 @@ SYNCS = 50
 PAGE = b"x" * 4096
 
 DURABILITY = {
-    "SQLite": "jobs synced before enqueue returns (synchronous=FULL); results of the last seconds with each heartbeat",
-    "PostgreSQL": "every commit synced (fsync and synchronous_commit on)",
-    "xargs": "none",
+    "SQLite": "every job from the moment `enqueue` returns (synchronous=FULL); results but for those of the last "
+    "seconds, which are synced with each heartbeat: such a job runs again",
+    "PostgreSQL": "everything: each commit is synced (fsync and synchronous_commit on)",
+    "xargs": "nothing",
 }
 """What each side still has after a power cut."""
 
@@ -30,7 +31,7 @@ def describe(server_url: str) -> dict[str, str | float]:
     return {
         "cores": os.cpu_count() or 1,
         "processor": _processor(),
-        "kernel": f"Linux {platform.release()}",
+        "kernel": f"Linux {'.'.join(platform.release().split('.')[:2])}",
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
         "postgresql": postgres,

@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +66,9 @@ def with_block(text: str, block: str) -> str:
 
 
 def summary(result: Result) -> str:
-    """Return the headlines alone."""
-    headlines = [figure for found in result.figures.values() for figure in found if figure.is_headline]
-    return f"{table(headlines)}\nMeasured with {result.version} on {_where(result)}.\n"
+    """Return the headlines alone, without their notes."""
+    headlines = [replace(each, note="") for found in result.figures.values() for each in found if each.is_headline]
+    return f"{table(headlines)}\nMeasured with {result.version} on {_where(result)}.\n\n{_durability(result)}"
 
 
 def page(result: Result, *, level: int = 2, plots: str = "") -> str:
@@ -76,11 +76,7 @@ def page(result: Result, *, level: int = 2, plots: str = "") -> str:
 
     `plots` is how the address of a plot begins, seen from where the page is to be.
     """
-    durability = "".join(f"- {side}: {kept}\n" for side, kept in result.durability.items())
-    parts = [
-        f"Measured with {result.version} on {_where(result)}, in {result.seconds:.0f} s.\n",
-        f"What each side still has after a power cut:\n\n{durability}",
-    ]
+    parts = [f"Measured with {result.version} on {_where(result)}, in {result.seconds:.0f} s.\n", _durability(result)]
     for name, found in result.figures.items():
         heading, story = title(name)
         parts.append(f"{'#' * level} {heading}\n\n{story}\n\n{_table_of(name)(found)}{_plot(plots, name)}")
@@ -101,6 +97,11 @@ def _cells(figure: Figure) -> tuple[str, ...]:
     absolute = "; ".join(filter(None, (figure.absolute_text, figure.note)))
     verdict = figure.verdict_text.replace("MISSED", "**missed**")
     return tuple(cell.replace("|", "\\|") for cell in (figure.what, f"{figure.ratio_text}{spread}", absolute, verdict))
+
+
+def _durability(result: Result) -> str:
+    lines = "".join(f"- {side}: {kept}\n" for side, kept in result.durability.items())
+    return f"What each side still has after a power cut:\n\n{lines}"
 
 
 def _plot(address: str, name: str) -> str:

@@ -17,7 +17,8 @@ JUDGED = ("-n 2", "-n 4")
 JUDGED_JOBS = 5000
 SHOWN = (("-n 1",), ("-j 2",), ("-j 4",), ("-n 8", "-j 8"))
 """Measured in turns with the unit of the same width, and shown beside the others."""
-SHOWN_JOBS = 2000
+SHOWN_JOBS = 1500
+QUICK_JOBS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class Case:
 def measure(bench: Bench) -> Iterator[Figure]:
     """Drain the same lines in every way, start-up included on both sides."""
     if bench.is_quick:
-        yield from _measure_cases(bench, _cases("-n 2"), SHOWN_JOBS, rounds=3)
+        yield from _measure_cases(bench, _cases("-n 2"), QUICK_JOBS, rounds=3)
         return
     for judged in JUDGED:
         yield from _measure_cases(bench, _cases(judged), JUDGED_JOBS, rounds=3)

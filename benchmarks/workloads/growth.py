@@ -93,7 +93,7 @@ def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:
             absolute=[each * 1000 for each in taken[command]],
             absolute_unit="ms",
             budget=BUDGETS[command] if rows <= MILLION else None,
-            is_headline=rows == MILLION,
+            is_headline=rows == MILLION and kind == SQLITE,
             values=_values(f"{command} --json", kind, rows),
         )
 

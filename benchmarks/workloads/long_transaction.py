@@ -14,7 +14,7 @@ from queuectl.actions.connect import Target
 
 STRIDE = 500
 FREE_EVERY = 8
-AT_MOST_S = 32
+AT_MOST_S = 25
 """Where claims decay badly, the rest is not waited for; the figure says how many there were."""
 
 

@@ -21,10 +21,12 @@ def measure(bench: Bench) -> Iterator[Figure]:
     for kind in KINDS:
         with bench.store(kind) as target, running_workers(target):
             own, unit = _samples(target, bench.pick(quick=30, full=60))
-        yield from figures_of(f"pick-up by an idle worker, {kind}", own, unit)
+        yield from figures_of(f"pick-up by an idle worker, {kind}", own, unit, is_headline=True)
 
 
-def figures_of(what: str, own: Sequence[float], unit: Sequence[float]) -> Iterator[Figure]:
+def figures_of(
+    what: str, own: Sequence[float], unit: Sequence[float], *, is_headline: bool = False
+) -> Iterator[Figure]:
     """Give the median of some latencies, and what 95 of 100 are below, each with its budget."""
     samples_ms = [each * 1000 for each in own]
     yield Figure(
@@ -34,7 +36,6 @@ def figures_of(what: str, own: Sequence[float], unit: Sequence[float]) -> Iterat
         absolute=samples_ms,
         absolute_unit="ms",
         budget=BUDGETS["pick-up p50"],
-        is_headline=True,
         note=f"a bare spawn takes {number(percentile(unit, 50) * 1000)} ms; {len(own)} samples",
         values={"samples_ms": samples_ms, "bare_ms": [each * 1000 for each in unit]},
     )
@@ -42,7 +43,7 @@ def figures_of(what: str, own: Sequence[float], unit: Sequence[float]) -> Iterat
         what=f"{what}, p95",
         unit="x of a bare spawn",
         ratios=[percentile(own, 95) / percentile(unit, 95)],
-        is_headline=True,
+        is_headline=is_headline,
         absolute=[percentile(samples_ms, 95)],
         absolute_unit="ms",
         budget=BUDGETS["pick-up p95"],
