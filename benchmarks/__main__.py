@@ -1,6 +1,6 @@
 """`python -m benchmarks quick|full [--only WORD]...`: measure, print each figure as soon as it is known, write results.
 
-Exits 1 where `full` misses a budget.
+Exits 1 where `full` misses a budget, and where a workload fails.
 """
 
 import argparse
@@ -33,7 +33,8 @@ def main() -> int:
         described = machine.describe(server_url)
         print(machine.sentence(described), flush=True)
         bench = Bench(is_quick=asked.size == "quick", server_url=server_url, folder=Path(folder))
-        figures = {name: list(_measured(bench, name)) for name in _chosen(asked.size, asked.only)}
+        broken: list[str] = []
+        figures = {name: list(_measured(bench, name, broken)) for name in _chosen(asked.size, asked.only)}
     result = Result(
         version=queuectl.__version__,
         seconds=round(time.monotonic() - begun, 1),
@@ -44,7 +45,9 @@ def main() -> int:
     _write(f"{asked.size}-part" if asked.only else asked.size, result)
     missed = [figure.what for found in figures.values() for figure in found if figure.is_failure]
     print(f"took {result.seconds:.0f} s; missed: {', '.join(missed) or 'nothing'}")
-    return int(bool(missed) and not bench.is_quick)
+    if broken:
+        print(f"failed: {', '.join(broken)}")
+    return int(bool(broken) or (bool(missed) and not bench.is_quick))
 
 
 def _arguments() -> argparse.Namespace:
@@ -60,7 +63,7 @@ def _chosen(size: str, only: list[str]) -> list[str]:
     return [name for name in MODULES if (name in only if only else size == "full" or name not in LEFT_OUT_OF_QUICK)]
 
 
-def _measured(bench: Bench, name: str) -> Iterator[Figure]:
+def _measured(bench: Bench, name: str, broken: list[str]) -> Iterator[Figure]:
     begun = time.monotonic()
     try:
         for figure in workload(name)(bench):
@@ -68,6 +71,7 @@ def _measured(bench: Bench, name: str) -> Iterator[Figure]:
             yield figure
     except Exception:  # noqa: BLE001 - whatever befalls one, the others keep their figures
         traceback.print_exc()
+        broken.append(name)
         yield Figure.missing(name, "it failed")
     print(f"  {name} took {time.monotonic() - begun:.0f} s", flush=True)
 
