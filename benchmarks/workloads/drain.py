@@ -47,7 +47,7 @@ class Case:
 def measure(bench: Bench) -> Iterator[Figure]:
     """Drain the same lines in every way, start-up included on both sides."""
     if bench.is_quick:
-        yield from _measure_cases(bench, _cases("-n 2"), QUICK_JOBS, rounds=3)
+        yield from _measure_cases(bench, _cases("-n 2"), QUICK_JOBS, rounds=2)
         return
     for judged in JUDGED:
         yield from _measure_cases(bench, _cases(judged), JUDGED_JOBS, rounds=3)

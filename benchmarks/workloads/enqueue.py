@@ -22,7 +22,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         for side in sides.values():
             side()  # sets the store up
         sides["python"] = partial(spend, BARE_PYTHON, os.environ)
-        taken = take_turns(bench.pick(quick=15, full=30), sides)
+        taken = take_turns(bench.pick(quick=10, full=30), sides)
     unit = [spent.wall_s for spent in taken["python"]]
     for kind in KINDS:
         own = [spent.wall_s for spent in taken[kind]]

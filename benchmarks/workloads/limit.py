@@ -27,7 +27,7 @@ PerJob = Mapping[str, Sequence[float]]
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """Start as many commands from C, from Python, by xargs and by queuectl, one and two at a time."""
-    jobs = bench.pick(quick=1000, full=1500)
+    jobs = bench.pick(quick=600, full=1500)
     compiled = _compile(bench.folder)
     if compiled is None:
         yield Figure.missing("the limit from C", "no C compiler (cc)")
