@@ -11,6 +11,7 @@ from queuectl.store import audit, claims, deadlines, jobs, limits, moves, offers
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.lanes import all_lanes
+from queuectl.store.outset import outset
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.takers import Taker
 from tests.store.rows import add_history, add_job, add_worker
@@ -73,6 +74,16 @@ def test_the_claim_of_one_lane_reads_its_head_from_the_index_of_ready_jobs(crowd
     head, *_ = plans
     assert "jobs_ready" in head
     assert_nothing_sorted(plans[:1])
+    assert all("Seq Scan on jobs" not in plan and "SCAN jobs" not in plan for plan in plans)
+
+
+def test_what_a_worker_learns_at_the_beginning_of_a_turn_reads_one_entry_of_the_index_of_times(
+    crowded: Database,
+) -> None:
+    plans = plans_of(crowded, lambda tx: outset(tx, "w1"))
+
+    assert_pinned(plans, "jobs_due")
+    assert_nothing_sorted(plans)
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from queuectl.store.dialect import SqlValue
 
 COLUMNS = columns_of(Job)
+FIRST_RUN_AT = "SELECT min(run_at) FROM jobs WHERE state IN ('scheduled', 'failed')"
+"""One entry of jobs_due. Not EXISTS with a time: PostgreSQL expects to meet one soon, and walks the history instead."""
 CHUNK = 500
 NEWEST_WINDOW = 10_000
 """How many of the newest numbers are walked before a state that holds most of the history is looked up whole."""
@@ -348,7 +350,7 @@ def used_lanes(tx: "Tx") -> set[int]:
 
 def next_run_at(tx: "Tx") -> int | None:
     """Return the earliest time any job waits for."""
-    row = tx.row("SELECT min(run_at) FROM jobs WHERE state IN ('scheduled', 'failed')")
+    row = tx.row(FIRST_RUN_AT)
     return None if row is None or row[0] is None else int(row[0])
 
 

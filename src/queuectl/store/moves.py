@@ -36,8 +36,6 @@ _SETTLE_AND_RECORD = f"""
     WITH settled AS ({_SETTLE_AND_SEE}) {attempts.insert_from("settled")} RETURNING (SELECT has_dependents FROM settled)
 """
 
-IS_DUE = "state IN ('scheduled', 'failed') AND run_at <= :now"
-"""What jobs_due finds by one probe: most of the time nothing."""
 
 # What a move changes beside the state. Those out of `processing` are written by `settle`, START by claims.py.
 _EFFECTS = {
@@ -132,7 +130,13 @@ def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
 
 @cache
 def _due(skip_locked: str) -> str:
-    return f"SELECT seq FROM jobs WHERE {IS_DUE} ORDER BY run_at LIMIT :most {skip_locked}"
+    return f"""
+        SELECT seq
+          FROM jobs
+         WHERE state IN ('scheduled', 'failed') AND run_at <= :now
+         ORDER BY run_at
+         LIMIT :most {skip_locked}
+    """
 
 
 def park(tx: "Tx", job: Job, key: str, starting: "Collection[int]" = (), most: int = DUE_LIMIT) -> int:

@@ -2,8 +2,8 @@
 
 from functools import cache
 
+from queuectl.store.jobs import FIRST_RUN_AT
 from queuectl.store.lanes import LANE_COLUMNS
-from queuectl.store.moves import IS_DUE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ def outset(tx: "Tx", worker_id: str) -> Outset | None:
     rows = tx.rows(_sql(dialect.is_watched, dialect.for_share), {"id": worker_id, "now": tx.now})
     if not rows:
         return None
-    stop, is_watched, is_due = rows[0][:3]
+    stop, is_watched, first_run_at = rows[0][:3]
     tx.is_watched = bool(is_watched)
     lanes = [row[3:] for row in rows] if rows[0][3] is not None else []
-    return Outset(str(stop or ""), lanes, is_due=bool(is_due))
+    return Outset(str(stop or ""), lanes, is_due=first_run_at is not None and int(first_run_at) <= tx.now)
 
 
 @cache
 def _sql(is_watched: str, for_share: str) -> str:
     return f"""
-        SELECT w.stop, {is_watched}, EXISTS (SELECT 1 FROM jobs WHERE {IS_DUE}), {LANE_COLUMNS}
+        SELECT w.stop, {is_watched}, ({FIRST_RUN_AT}), {LANE_COLUMNS}
           FROM workers w
           LEFT JOIN lanes l ON 1 = 1
           LEFT JOIN queues q ON q.name = l.queue
