@@ -15,6 +15,9 @@ def without_password(url: str) -> str:
 
 def mark_of(address: str) -> str:
     """Return a short word of letters and digits for the address of a store, as it is without its password."""
-    import hashlib  # slow to import, and a local store needs it only for processes that stay
+    try:
+        from _blake2 import blake2b  # hashlib would bring OpenSSL, and a tenth of a worker's start
+    except ImportError:
+        from hashlib import blake2b
 
-    return hashlib.blake2b(address.encode(errors="surrogateescape"), digest_size=6).hexdigest()
+    return blake2b(address.encode(errors="surrogateescape"), digest_size=6).hexdigest()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 
 from queuectl import __version__, clock
 from queuectl.actions.liveness import store_mark
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 def new_id() -> str:
     """Return an id that no process has had or will have."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()  # as the module secrets does, which brings much else
 
 
 class Identity:
