@@ -51,6 +51,13 @@ def test_the_check_sees_what_a_heavier_command_loads(local: Cli) -> None:
     assert "queuectl.runtime.supervisor" in modules
 
 
+def test_a_start_of_workers_waits_for_none_of_the_other_verbs(local: Cli) -> None:
+    code, modules = _modules_after(local, "worker", "start", "--until-idle")
+
+    assert code == 0
+    assert {"queuectl.actions.control", "queuectl.runtime.worker", "secrets", "hashlib"} & set(modules) == set()
+
+
 def _modules_after(cli: Cli, *words: str) -> tuple[int, list[str]]:
     done = subprocess.run(
         [sys.executable, "-c", CODE, *words],

@@ -18,8 +18,9 @@ from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
 from queuectl.runtime.enlist import register
 from queuectl.runtime.log import TEXT, Log
+from queuectl.runtime.options import WorkerOptions
 from queuectl.runtime.runner import HAND_BACK
-from queuectl.runtime.worker import Worker, WorkerOptions
+from queuectl.runtime.worker import Worker
 from queuectl.store import attempts, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel

@@ -5,7 +5,6 @@ import sys
 import time
 
 from queuectl import clock
-from queuectl.actions import control
 from queuectl.cli.install import INSTALL_EXAMPLES, UNINSTALL_EXAMPLES, add_install_arguments, run_uninstall
 from queuectl.cli.install import run_install as install_workers
 from queuectl.cli.parser import STANDS, add_verbs
@@ -13,13 +12,10 @@ from queuectl.cli.store import is_living, open_store, target_of, who
 from queuectl.cli.text import moment, note, print_json, table
 from queuectl.errors import BadInput, WaitTimedOut
 from queuectl.model.duty import Duty, read_duty
-from queuectl.model.lease import Silence, Watched
 from queuectl.model.needs import amount_text, used
-from queuectl.model.shapes import time_shape
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
 from queuectl.model.value import Value
 from queuectl.store import workers
-from queuectl.store.gates import units_taken
 from queuectl.store.takers import Taker
 from queuectl.system.names import CLAIM_VARIABLE
 
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from queuectl.cli.parser import Args, Parser
+    from queuectl.model.lease import Watched
     from queuectl.runtime.log import Log
     from queuectl.runtime.spawn import Started
     from queuectl.runtime.supervisor import Plan
@@ -147,6 +144,8 @@ def run_install(args: "Args") -> int:
 
 def run_stop(args: "Args") -> int:
     """Tell the workers that live now to stop, wait for them, and say what is waited for."""
+    from queuectl.actions import control  # brings every verb, and a start waits for none of them
+
     timeout_s = None if args.timeout is None else duration_ms(args.timeout) / 1000
     database = open_store(args)
     living = _living(database)
@@ -180,6 +179,8 @@ def run_stop(args: "Args") -> int:
 
 def run_restart(args: "Args") -> int:
     """Tell the supervisors that live now to start over with fresh workers, and wait until those are at work."""
+    from queuectl.actions import control
+
     timeout_s = None if args.timeout is None else duration_ms(args.timeout) / 1000
     database = open_store(args)
     living = _living(database)
@@ -241,6 +242,8 @@ class Load(Value):
 
 def load_of(tx: "Tx", rows: "Sequence[Worker]") -> Load:
     """Read what workers are busy with."""
+    from queuectl.store.gates import units_taken
+
     taken = {row.id: row.supply.left(units_taken(tx, Taker.of_worker(row))) for row in rows if row.resources}
     return Load(
         held=workers.jobs_held(tx), used={row.id: used(row.supply, taken[row.id]) for row in rows if row.id in taken}
@@ -249,6 +252,8 @@ def load_of(tx: "Tx", rows: "Sequence[Worker]") -> Load:
 
 def worker_shape(worker: "Worker", load: Load, dialect: "Dialect") -> dict[str, object]:
     """Return a worker as JSON."""
+    from queuectl.model.shapes import time_shape
+
     taken, supply = load.used.get(worker.id, {}), worker.supply
     return {
         "id": worker.id,
@@ -355,6 +360,8 @@ def _wait_for_end(
     database: "Database", told: "Sequence[str]", timeout_s: float | None, verb: str = "stop"
 ) -> "list[Worker]":
     """Wait until those told have ended; return the workers that have not within the time."""
+    from queuectl.model.lease import Silence
+
     begun = said = time.monotonic()
     silence = Silence()
     while True:
@@ -387,7 +394,9 @@ def _waiting_text(running: "Sequence[str]", remaining: "Sequence[Worker]", verb:
     return f"waiting for {names} to leave{hung}"
 
 
-def _watched(worker: "Worker") -> Watched:
+def _watched(worker: "Worker") -> "Watched":
+    from queuectl.model.lease import Watched
+
     return Watched(key=worker.id, token=worker.beats, lease_s=worker.lease_ms / 1000)
 
 

@@ -10,7 +10,8 @@ from queuectl.errors import QueuectlError, StoreBusy, StoreFull, StoreUnreachabl
 from queuectl.model.duty import Duty
 from queuectl.runtime.identity import Identity
 from queuectl.runtime.log import Log
-from queuectl.runtime.worker import TROUBLE_PAUSE_S, Worker, WorkerOptions
+from queuectl.runtime.options import WorkerOptions
+from queuectl.runtime.worker import TROUBLE_PAUSE_S, Worker
 from queuectl.store import workers
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES, allow_open_files, close_inherited_on_exec, slots_that_fit
 from queuectl.system.logfile import LogFile

@@ -15,9 +15,9 @@ from queuectl.model.lease import Silence, Watched
 from queuectl.model.states import FINAL
 from queuectl.runtime.identity import new_id
 from queuectl.runtime.log import TEXT, Log
+from queuectl.runtime.options import DRAIN_BYTE, WorkerOptions
 from queuectl.runtime.spawn import Started, end_of, start_worker
 from queuectl.runtime.warden import Ward, Warden
-from queuectl.runtime.worker import DRAIN_BYTE, WorkerOptions
 from queuectl.store import jobs
 from queuectl.system.liveness import lock_path
 from queuectl.system.logfile import LogFile

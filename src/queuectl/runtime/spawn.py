@@ -7,7 +7,7 @@ import time
 
 from queuectl.actions.connect import Target, point_at
 from queuectl.model.value import Value
-from queuectl.runtime.worker import WorkerOptions
+from queuectl.runtime.options import WorkerOptions
 from queuectl.system import process
 from queuectl.system.names import CLAIM_VARIABLE, RESTARTED_VARIABLE, WORKER_VARIABLE
 

@@ -4,24 +4,21 @@ import json
 import os
 import sys
 import time
+from functools import cached_property
 
 from queuectl.actions.connect import Target, connect, locate, use_for_work, working_settings
-from queuectl.actions.rescue import Rescuer
-from queuectl.actions.unservable import left_waiting
-from queuectl.actions.upkeep import Upkeep
 from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.duty import Duty
 from queuectl.model.units import counted
 from queuectl.model.value import Value
-from queuectl.runtime.bell import make_bell
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
+from queuectl.runtime.options import DRAIN_BYTE, NOW_BYTE, WorkerOptions
 from queuectl.runtime.spawn import Started, clean_env, end_of, start_worker
 from queuectl.runtime.ticker import Ticker
 from queuectl.runtime.warden import Ward, Warden
-from queuectl.runtime.worker import DRAIN_BYTE, NOW_BYTE, WorkerOptions
 from queuectl.store import workers
 from queuectl.system import cgroups, process
 from queuectl.system.limits import close_inherited_on_exec
@@ -35,6 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeVar
 
+    from queuectl.actions.rescue import Rescuer
+    from queuectl.actions.upkeep import Upkeep
+    from queuectl.runtime.bell import Bell
     from queuectl.store.database import Tx
     from queuectl.store.sqlite import SqliteDialect
 
@@ -78,11 +78,8 @@ class Supervisor:
         except BaseException:
             self._database.close()
             raise
-        self._rescuer = Rescuer(self._database, target.home, os.environ)
-        self._chores = Upkeep(self._database, target.home, os.environ)
         self._ticker = Ticker(self._database, log)
         self._warden = Warden(self._wards, log)
-        self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._workers: list[Started] = []
         self._owed: list[float] = []
         self._quick_deaths = 0
@@ -93,6 +90,26 @@ class Supervisor:
         self._next_upkeep = 0.0
         self._next_rescue = 0.0
         self.has_failed = False
+
+    # What only looks after workers is imported and made when it is first asked for: while they start by themselves.
+
+    @cached_property
+    def _rescuer(self) -> "Rescuer":
+        from queuectl.actions.rescue import Rescuer
+
+        return Rescuer(self._database, self._target.home, os.environ)
+
+    @cached_property
+    def _chores(self) -> "Upkeep":
+        from queuectl.actions.upkeep import Upkeep
+
+        return Upkeep(self._database, self._target.home, os.environ)
+
+    @cached_property
+    def _bell(self) -> "Bell":
+        from queuectl.runtime.bell import make_bell
+
+        return make_bell(self._target, self._database, self._loop, self._on_bell)
 
     def run(self) -> None:
         """Keep the workers until told to stop or until they have nothing left to do."""
@@ -133,6 +150,8 @@ class Supervisor:
 
     def _say_what_waits(self) -> None:
         """Name what is left waiting: whoever asked to run everything should know that it did not happen."""
+        from queuectl.actions.unservable import left_waiting
+
         waiting = self._database.read(lambda tx: left_waiting(tx, self._plan.duty.queues))
         if waiting is not None and not self._stop:
             self._log.info("waiting", waiting)

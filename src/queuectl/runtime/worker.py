@@ -11,10 +11,8 @@ from queuectl.actions.parking import let_go
 from queuectl.actions.settle import Holder, Step, settle_and_claim
 from queuectl.errors import BadInput, StoreError
 from queuectl.model.attempt import Report
-from queuectl.model.duty import Duty
 from queuectl.model.states import State
 from queuectl.model.units import duration_text, rough_duration_text
-from queuectl.model.value import Value
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.environment import base_env
@@ -23,6 +21,7 @@ from queuectl.runtime.identity import Identity
 from queuectl.runtime.launchpad import Launchpad
 from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
+from queuectl.runtime.options import NOW_BYTE, WorkerOptions
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
 from queuectl.runtime.tenure import Tenure
 from queuectl.store import claims, inputs, workers
@@ -45,22 +44,6 @@ TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
 CUT_SHORT_PAUSE_S = 0.01
 FAREWELLS = 2
-DRAIN_BYTE = b"d"
-NOW_BYTE = b"n"
-
-
-class WorkerOptions(Value):
-    """What a supervisor tells a worker process it starts."""
-
-    worker_id: str
-    supervisor_id: str
-    duty: Duty
-    slots: int
-    until_idle: bool
-    log_form: str
-    log_to_file: bool
-    only: int | None = None
-    """The one job it is there for; None means whatever its queues hold."""
 
 
 class Worker:
