@@ -11,6 +11,7 @@ from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, Sto
 from queuectl.model.duty import Duty
 from queuectl.model.units import counted
 from queuectl.model.value import Value
+from queuectl.runtime.bell import make_bell
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from queuectl.actions.rescue import Rescuer
     from queuectl.actions.upkeep import Upkeep
-    from queuectl.runtime.bell import Bell
     from queuectl.store.database import Tx
     from queuectl.store.sqlite import SqliteDialect
 
@@ -80,6 +80,7 @@ class Supervisor:
             raise
         self._ticker = Ticker(self._database, log)
         self._warden = Warden(self._wards, log)
+        self._bell = make_bell(target, self._database, self._loop, self._on_bell)
         self._workers: list[Started] = []
         self._owed: list[float] = []
         self._quick_deaths = 0
@@ -104,12 +105,6 @@ class Supervisor:
         from queuectl.actions.upkeep import Upkeep
 
         return Upkeep(self._database, self._target.home, os.environ)
-
-    @cached_property
-    def _bell(self) -> "Bell":
-        from queuectl.runtime.bell import make_bell
-
-        return make_bell(self._target, self._database, self._loop, self._on_bell)
 
     def run(self) -> None:
         """Keep the workers until told to stop or until they have nothing left to do."""
