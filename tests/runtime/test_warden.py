@@ -77,7 +77,6 @@ def test_a_worker_whose_lease_is_about_to_end_is_ended_with_its_commands(worker:
 def test_a_worker_that_runs_nothing_waits_for_its_database_in_peace(worker: Worker) -> None:
     warden = warden_of(worker)
     worker.lock.note_end(1)
-    worker.lock.strike_out()
     worker.renewed(seconds_ago=1000)
 
     warden.look()
@@ -88,7 +87,6 @@ def test_a_worker_that_runs_nothing_waits_for_its_database_in_peace(worker: Work
 def test_a_stopped_worker_is_ended_though_no_command_of_it_is_known(worker: Worker) -> None:
     warden = warden_of(worker)
     worker.lock.note_end(1)
-    worker.lock.strike_out()
     worker.renewed(seconds_ago=58)
     os.kill(worker.process.pid, signal.SIGSTOP)
     wait_for(lambda: " T " in Path(f"/proc/{worker.process.pid}/stat").read_text() or None, "the worker to stop")

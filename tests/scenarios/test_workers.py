@@ -13,6 +13,7 @@ import pytest
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES
 from tests.program import QUOTED, Cli, lines_of, wait_for
 from tests.scenarios.working import (
+    enqueue_all,
     is_running,
     marked,
     on_sqlite,
@@ -151,6 +152,16 @@ def test_a_retry_due_while_its_worker_is_busy_is_taken_by_an_idle_one(cli: Cli, 
 
     assert cli.job(busy)["state"] == "processing"
     assert 0 <= seconds(job["started_at"]) - seconds(first["run_at"]) < SOON_S
+
+
+def test_many_quick_commands_in_many_slots_run_once_each_and_no_worker_dies_of_them(cli: Cli) -> None:
+    enqueue_all(cli, ["true"] * 400)
+
+    done = cli.run("worker", "start", "-n", "2", "-j", "4", "--until-idle")
+
+    runs = Counter((job["state"], job["attempts"]) for job in cli.json("list", "--limit", "1000"))
+    assert (done.returncode, runs) == (0, {("completed", 1): 400})
+    assert "died" not in done.stderr
 
 
 def test_until_idle_waits_for_retries(cli: Cli) -> None:

@@ -137,26 +137,6 @@ def test_the_locked_file_tells_what_its_holder_runs(home: Home) -> None:
     assert (note.seen_at, note.lease_s, set(note.leaders)) == (4.25, 60, {two, three})
 
 
-def test_a_command_that_is_over_is_struck_out_by_the_next_one_or_before_its_worker_waits(home: Home) -> None:
-    lock = LifeLock(home, "w1")
-    first, second, third = (Leader(pid=10 + seq, since=1.5, seq=seq, run=1) for seq in (1, 2, 3))
-    lock.note_start(first)
-    lock.note_start(second)
-
-    lock.note_end(1)
-    lock.strike_out()
-    with_one = read_note(lock.path)
-    lock.note_end(2)
-    lock.note_start(third)
-    with_next = read_note(lock.path)
-    lock.note_end(3)
-    lock.strike_out()
-    empty = read_note(lock.path)
-    lock.release()
-
-    assert [note.leaders for note in (with_one, with_next, empty)] == [(second,), (third,), ()]
-
-
 def test_a_locked_file_that_says_nothing_is_read_as_nothing(tmp_path: Path) -> None:
     (tmp_path / "cut").write_text("12.5 60.0\n11 1.5")
     (tmp_path / "empty").touch()

@@ -28,6 +28,9 @@ class Loop:
     def unwatch(self, fd: int, callback: "Callable[[], None] | None" = None) -> None:
         """Forget a descriptor; do it before closing it, where that is in our hands.
 
+        To close it alone is not enough: a process that was just started has a copy until its program is loaded, and so
+        long the kernel goes on telling of it, under a number that may be another's by then.
+
         Where it is not (a library closed it), name the callback: the number may be another's by now, and then stays.
         """
         if callback is not None and self._callbacks.get(fd) != callback:
@@ -37,10 +40,6 @@ class Loop:
                 self._epoll.unregister(fd)
             except OSError:
                 pass  # closed already, and the kernel forgot it then
-
-    def forget(self, fd: int) -> None:
-        """Forget a descriptor of our own that is closed right after this: with it, the kernel forgets it too."""
-        self._callbacks.pop(fd, None)
 
     def turn(self, until: float) -> None:
         """Wait for the first event or until a monotonic time, and handle what came."""

@@ -283,7 +283,7 @@ class Runner:
         if self._is_watching_output:
             for output in self._outputs:
                 self._loop.unwatch(output.read_fd)
-        self._loop.forget(self._pidfd)
+        self._loop.unwatch(self._pidfd)
         os.close(self._pidfd)
 
     def _finish(self, outcome: Outcome, ended: process.Ended | None) -> None:

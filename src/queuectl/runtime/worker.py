@@ -158,7 +158,6 @@ class Worker:
         until = min(until, self._drain_until())
         for runner in self._running:
             until = min(until, runner.next_tick())
-        self._identity.lock.strike_out()
         self._loop.turn(until)
         now = self._loop.turned_at
         processes = process.Processes()
@@ -190,14 +189,16 @@ class Worker:
             self._say(step, ended)
             self._start_over()
             return
-        self._refresh_settings(now)
         self._next_look = now + (self._bell.poll_s if self._heartbeat.is_renewed else ORDERS_EVERY_S)
         if step.claimed:
             self._idle_looks = 0
             self._take_turns(step)
-        for claim in step.claimed:
-            self._start(claim)
-        self._say(step, ended)  # while the next ones run
+        try:
+            self._refresh_settings(now)
+            for claim in step.claimed:
+                self._start(claim)
+        finally:
+            self._say(step, ended)  # while the next ones run
         self._collect(now)
         if step.stop:
             self._obey(step.stop)

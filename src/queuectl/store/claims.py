@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from queuectl.store.lanes import Lane
 
 ALONE_PATIENCE_MS = 30_000
+FEW = 16
+"""Up to so many, each number of jobs to take has a statement of its own."""
 STUCK_WORDS = "cannot be ended"
 
 # The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
@@ -67,6 +69,8 @@ def claim(tx: "Tx", taker: Taker, wanted: int, lanes_seen: "list[Row] | None" = 
         jobs = _take_plain(tx, seen.plain_lane, wanted, taker.worker_id)
         if jobs is not None:
             return Taken(claims=_claims(jobs), narrow=seen.narrow)
+    if lanes_seen is not None and not tx.dialect.is_local:
+        seen = Map.of(lane_rows(tx), taker)  # the settle may have waited, and somebody paused a queue meanwhile
     return _claim_with_care(tx, taker, wanted, seen, is_idle=is_idle)
 
 
@@ -75,8 +79,9 @@ def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str) -> list[Job
     if not tx.dialect.joins_writes:
         heads = _heads_of(tx, {lane_id: wanted})
         return None if any(map(_asks_for_care, heads)) else _start(tx, heads, worker_id)
-    params: dict[str, SqlValue] = {"lane_id": lane_id, "worker_id": worker_id, "now": tx.now}
-    taken = [Job.of_row(row) for row in tx.rows(_take_sql(min(wanted, CHUNK)), params)]
+    params: dict[str, SqlValue] = {"lane_id": lane_id, "worker_id": worker_id, "now": tx.now, "wanted": wanted}
+    number = str(wanted) if wanted <= FEW else ":wanted"
+    taken = [Job.of_row(row) for row in tx.rows(_take_sql(number), params)]
     return sorted(taken, key=_order) or None
 
 
@@ -311,19 +316,24 @@ def _start_sql(names: str) -> str:
 
 
 @cache
-def _take_sql(wanted: int) -> str:
-    """Return the statement that finds and takes, unless one of those it finds asks for care.
+def _take_sql(number: str) -> str:
+    """Return the statement that finds and takes, unless one it finds asks for care, or the lane is shut by now.
 
-    The number stands in the text, and the rows are named by an array: of a parameter or a join the planner would expect
-    thousands, and walk the table.
+    A small number stands in the text, and the rows are named by an array: of a parameter or a join the planner would
+    expect thousands, and walk the table or plan anew each time.
     """
     care = f"(limits IS NOT NULL OR deadline_at IS NOT NULL OR losses >= {ALONE_FROM_LOSSES})"
     heads = f"SELECT seq, {care} AS asks_for_care FROM ({_HEAD} FOR UPDATE SKIP LOCKED) AS next"
-    heads = heads.replace(":wanted", str(wanted)).replace(":most_losses", str(MAX_LOSSES))
+    heads = heads.replace(":wanted", number).replace(":most_losses", str(MAX_LOSSES))
     return f"""
         WITH heads AS MATERIALIZED ({heads})
         {_START.format(seqs="= ANY (ARRAY(SELECT seq FROM heads))")}
            AND NOT EXISTS (SELECT 1 FROM heads WHERE asks_for_care)
+           AND EXISTS (SELECT 1
+                         FROM lanes l
+                         JOIN queues q ON q.name = l.queue
+                        WHERE l.id = :lane_id
+                          AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
         RETURNING {COLUMNS}
     """
 

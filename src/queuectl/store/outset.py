@@ -42,8 +42,7 @@ def outset(tx: "Tx", worker_id: str) -> Outset | None:
 def _sql(is_watched: str, for_share: str) -> str:
     return f"""
         SELECT w.stop, {is_watched}, ({FIRST_RUN_AT}), {LANE_COLUMNS}
-          FROM workers w
+          FROM (SELECT stop FROM workers WHERE id = :id AND state = 'live' {for_share}) AS w
           LEFT JOIN lanes l ON 1 = 1
           LEFT JOIN queues q ON q.name = l.queue
-         WHERE w.id = :id AND w.state = 'live' {for_share and f"{for_share} OF w"}
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x51435431  # "QCT1": tells our file from any other SQLite database
 BUSY_SECONDS = 10.0
 HASTY_BUSY_SECONDS = 0.5
-SPINS = 60  # looks at the write lock without a pause, some 0.3 ms: most hold it for less, and a pause is longer
+LOOKS = 10  # at the write lock between two pauses: most hold it for less time than the shortest pause takes
 HEADER_BYTES = 100  # SQLite takes a shorter file for an empty one and would write over it
 AUTOCHECKPOINT_PAGES = 16_000  # a net of 64 MB where no supervisor runs; the supervisor keeps the file far below
 TIGHT_BYTES = 256 << 20  # with less room on the disk than this, the log must not grow so far
@@ -331,10 +331,11 @@ class SqliteDialect(Dialect):
             self._busy_until = now + self._busy_seconds
         if now >= self._busy_until:
             return False
-        if tries < SPINS:
+        pauses = tries // LOOKS
+        if tries % LOOKS < LOOKS - 1:
             os.sched_yield()
         else:
-            time.sleep(0.0002 if tries < 100 else 0.001 if tries < 200 else 0.01)
+            time.sleep(0.0002 if pauses < 25 else 0.001 if pauses < 100 else 0.01)
         return True
 
 

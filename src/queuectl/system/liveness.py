@@ -62,7 +62,6 @@ class LifeLock:
                 f"cannot write {self.path}: {error.strerror}", hint="check the folder and the disk"
             ) from None
         self._places: dict[int, int] = {}
-        self._over: list[int] = []
         self._free_places: list[int] = []
         self.note_life(0.0, 0.0)
 
@@ -77,22 +76,16 @@ class LifeLock:
 
     def note_start(self, leader: Leader) -> None:
         """Write down a command that was started."""
-        free = self._over or self._free_places
-        place = free.pop() if free else len(self._places) + 1
+        place = self._free_places.pop() if self._free_places else len(self._places) + 1
         self._places[leader.seq] = place
         self._write(place, f"{leader.pid} {leader.since:.3f} {leader.seq} {leader.run}")
 
     def note_end(self, seq: int) -> None:
-        """Have a command struck out: by the next one that takes its place, or by `strike_out`."""
+        """Strike a command out."""
         place = self._places.pop(seq, None)
         if place is not None:
-            self._over.append(place)
-
-    def strike_out(self) -> None:
-        """Strike the commands out that are over; call it before waiting for anything."""
-        while self._over:
-            self._free_places.append(self._over.pop())
-            self._write(self._free_places[-1], "")
+            self._free_places.append(place)
+            self._write(place, "")
 
     def release(self) -> None:
         """Remove the lock after the worker's row was closed."""
