@@ -10,6 +10,7 @@ from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import State
 from queuectl.store import audit, claims, jobs, queues
 from queuectl.store.database import Database
+from queuectl.store.sqlite import ROWS_AT_ONCE
 from queuectl.store.takers import Taker
 from tests.actions.bells import Begins, Bell
 from tests.store.rows import NOW, FakeClock, last_act
@@ -31,6 +32,17 @@ def found(db: Database, job_id: str) -> Job:
 
 def test_jobs_get_consecutive_numbers(db: Database) -> None:
     assert put(db, TRUE, TRUE) + put(db, TRUE) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("count", [ROWS_AT_ONCE - 1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 2 * ROWS_AT_ONCE + 1])
+def test_a_batch_of_any_size_is_stored_whole_and_in_order(db: Database, count: int) -> None:
+    ids = put(db, *(JobSpec(command=f"echo {number}") for number in range(count)))
+
+    stored = db.read(lambda tx: jobs.newest(tx, jobs.Filter(), 1_000))
+    assert [(job.id, job.command) for job in reversed(stored)] == [
+        (job_id, f"echo {number}") for number, job_id in enumerate(ids)
+    ]
+    assert ids == [str(number) for number in range(1, count + 1)]
 
 
 def test_a_given_id_is_the_id_and_the_job_has_a_number_all_the_same(db: Database) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import chain, islice
 
 import apsw
 
@@ -27,6 +28,8 @@ PROGRESS_STEPS = 1000
 READ_LOCKS = (123, 127)  # bytes of the -shm file that readers hold: the log cannot begin anew before they end
 INCREMENTAL = 2  # what PRAGMA auto_vacuum says of a file that gives space back when asked
 COPY_PAGES = 1000  # a step of a copy; whoever makes it can be stopped in between
+ROWS_AT_ONCE = 64  # rows of one INSERT: opening a dozen indexes for each row takes as long as writing it
+LARGE_ROWS = frozenset({"inputs"})  # up to 16 MiB each, and SQLite copies what a statement is given
 SPARE_PAGES = 256  # free pages that stay, beside a tenth of the file: new jobs use them again
 
 _READING = apsw.SQLITE_OPEN_READONLY
@@ -107,9 +110,14 @@ class SqliteDialect(Dialect):
         return self.connection.changes()
 
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
-        """Insert rows through one prepared statement."""
-        marks = ", ".join("?" * len(columns))
-        self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+        """Insert rows, many by one statement."""
+        rows = iter(rows)
+        at_once = 1 if table in LARGE_ROWS else ROWS_AT_ONCE
+        marks = f"({', '.join('?' * len(columns))})"
+        while batch := list(islice(rows, at_once)):
+            values = ", ".join([marks] * len(batch))
+            sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {values}"
+            self._cursor.execute(sql, list(chain.from_iterable(batch)))
 
     def lock_names(self, names: "Sequence[str]", *, wait: bool) -> "Sequence[str]":
         """See Dialect: only one transaction at a time writes."""
