@@ -131,8 +131,10 @@ def _write(
         starved = graph.tell()
         notes = {job.seq: f"warning: job {job.id} is cancelled already: {job.error}" for job in starved}
         follow(tx, starved)
+    added, of_row = Fate.ADDED, Entry.of_row
     return [
-        Entry(seq=seq, id=spec.given_id or str(seq), note=notes.get(seq)) for spec, seq in zip(specs, seqs, strict=True)
+        of_row((seq, spec.given_id or str(seq), added, notes.get(seq), False))
+        for spec, seq in zip(specs, seqs, strict=True)
     ]
 
 

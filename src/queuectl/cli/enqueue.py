@@ -299,25 +299,26 @@ def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> li
     base = JobSpec(cwd=None if "cwd" in fields else here())
     # A stand-in command, so that the flags are checked before the file is read.
     base = spec_from_fields({**fields, "command": "true"}, now_ms, base, is_partial=True).replace(command=None)
+    is_whole = False
     specs = []
     for number, line in enumerate(_lines(args.source[0]), start=1):
-        if not line or line.isspace() or line.lstrip()[0] == "#":
+        first = line.lstrip()[:1]
+        if not first or first == "#":
             continue
         try:
-            specs.append(_spec_from_line(line, now_ms, base))
+            if first in "{[}]":
+                if looks_like_json(line):
+                    specs.append(spec_from_json(line, now_ms, base, is_line=True))
+                    continue
+                refuse_almost_json(line)
+            if not is_whole:
+                refuse_alone(base)  # of a shell line the flags alone decide, so it is looked at once
+                is_whole = True
+            specs.append(base.replace(command=check_command("command", line)))
         except BadInput as error:
             hint = f"{error.hint}; nothing was added" if error.hint else "nothing was added"
             raise BadInput(f"line {number}: {error.message}", hint=hint) from None
     return specs
-
-
-def _spec_from_line(line: str, now_ms: int, base: JobSpec) -> JobSpec:
-    if line.lstrip()[0] in "{[}]":
-        if looks_like_json(line):
-            return spec_from_json(line, now_ms, base, is_line=True)
-        refuse_almost_json(line)
-    refuse_alone(base)
-    return base.replace(command=check_command("command", line))
 
 
 def _lines(source: str) -> list[str]:

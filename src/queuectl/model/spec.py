@@ -9,10 +9,13 @@ from queuectl.model.job import JobSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 # A text, compiled when first used: each costs `queuectl enqueue` a third of a millisecond.
 _BARE_KEY = r"\{\s*\w+\s*:"
+_EITHER = (("run_at", "delay_ms"), ("command", "argv"))
+_decode: "list[Callable[[str], object]]" = []
+"""How JSON is read, made when first used."""
 
 
 def looks_like_json(word: str) -> bool:
@@ -35,10 +38,12 @@ def spec_from_json(
     text: str, now_ms: int, base: JobSpec, *, is_line: bool = False, is_partial: bool = False
 ) -> JobSpec:
     """Read a JSON job over the values in `base`; of one line among many, the column alone says where it is broken."""
-    import json  # plain lines do without it
+    if not _decode:
+        import json  # plain lines do without it
 
+        _decode.append(json.JSONDecoder(parse_constant=_no_constant).decode)
     try:
-        fields = json.loads(text, parse_constant=_no_constant)
+        fields = _decode[0](text)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             _broken(error, is_line=is_line), hint='write e.g. {"id": "job1", "command": "sleep 2"}'
@@ -55,13 +60,14 @@ def spec_from_fields(
 
     `is_partial` says that more is laid over it later, so what belongs together may still be missing.
     """
-    changes, parts = read_fields(fields, now_ms, list(FIELDS))
+    changes, parts = read_fields(fields, now_ms, FIELDS)
     for part, own in parts.items():
         changes[part] = {**(getattr(base, part) or {}), **own}
-    if "run_at" in changes or "delay_ms" in changes:
-        base = base.replace(run_at=None, delay_ms=None)  # the one given here takes the place of either
-    if "command" in changes or "argv" in changes:
-        base = base.replace(command=None, argv=None)
+    for one, other in _EITHER:  # the one given here takes the place of either
+        if one in changes:
+            changes[other] = None
+        elif other in changes:
+            changes[one] = None
     spec = base.replace(**changes)
     if spec.command is None and spec.argv is None:
         raise BadInput("the job has no command", hint="give a command (a shell line) or argv (a list of words)")
@@ -77,6 +83,9 @@ def spec_from_fields(
 
 def refuse_alone(spec: JobSpec) -> None:
     """Refuse what says how something is done that is not asked for."""
+    manners = (spec.on_dead, spec.unique_for_ms, spec.on_conflict, spec.max_failures, spec.on_group_done)
+    if manners.count(None) == len(manners):
+        return  # as most jobs
     for value, name, partner, is_there in (
         (spec.on_dead, "on_dead_dependency", "after", bool(spec.after)),
         (spec.unique_for_ms, "unique_for", "unique", spec.unique_key is not None),
@@ -109,7 +118,7 @@ def check_together(
 
 
 def read_fields(
-    fields: "Mapping[str, object]", now_ms: int, known: "list[str]"
+    fields: "Mapping[str, object]", now_ms: int, known: "Collection[str]"
 ) -> "tuple[dict[str, object], dict[str, dict[str, object]]]":
     """Check named values and return them by the fields of a JobSpec, those of its parts apart; None says nothing."""
     changes: dict[str, object] = {}
@@ -118,12 +127,14 @@ def read_fields(
         fields = _flat(fields)
     for name, value in fields.items():
         if name not in known:
-            raise UnknownName.among("field", name, known)
+            raise UnknownName.among("field", name, list(known))
         if value is None:
             continue
         target, checked = FIELDS[name](name, value, now_ms)
-        part = PART_OF.get(name)
-        (changes if part is None else parts.setdefault(part, {}))[target] = checked
+        if name in PART_OF:
+            parts.setdefault(PART_OF[name], {})[target] = checked
+        else:
+            changes[target] = checked
     if "run_at" in changes and "delay_ms" in changes:
         raise BadInput("give either run_at or delay, not both")
     if "command" in changes and "argv" in changes:
