@@ -4,6 +4,7 @@ import re
 import time
 
 from queuectl.errors import BadInput
+from queuectl.model.patterns import ascii_pattern
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
@@ -37,9 +38,9 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 def duration_ms(text: str) -> int:
     """Read a duration such as `90s`, `1h30m` or `2.5` (seconds) as milliseconds."""
     words = text.strip().lower()
-    if re.fullmatch(_NUMBER, words, re.ASCII):
+    if ascii_pattern(_NUMBER).fullmatch(words):
         return _bounded(float(words) * SECOND_MS, text)
-    if not re.fullmatch(_DURATION, words, re.ASCII):
+    if not ascii_pattern(_DURATION).fullmatch(words):
         raise BadInput(f"bad duration {text!r}", hint=f"write {DURATION_HELP}")
     total = 0.0
     for number, word in re.findall(_DURATION_PART, words, re.ASCII):
