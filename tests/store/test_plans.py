@@ -184,6 +184,24 @@ def test_counts_are_read_from_the_partial_indexes_alone(crowded: Database) -> No
         assert_pinned(plans, name)
 
 
+def test_counts_of_a_few_lanes_sort_and_hash_no_job(crowded: Database) -> None:
+    plans = plans_of(crowded, jobs.counts)
+
+    assert_nothing_sorted(plans)
+    assert all("HashAggregate" not in plan and "GroupAggregate" not in plan for plan in plans), plans
+
+
+def test_counts_of_many_lanes_are_read_from_the_partial_indexes_alone(
+    crowded: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "FEW_LANES", 0)
+
+    plans = plans_of(crowded, jobs.counts)
+
+    for name in ("jobs_ready", "jobs_due", "jobs_blocked", "jobs_running", "jobs_finished"):
+        assert_pinned(plans, name)
+
+
 def test_the_newest_dead_jobs_are_found_in_the_index_of_finished_jobs(crowded: Database) -> None:
     plans = plans_of(crowded, lambda tx: jobs.newest(tx, jobs.Filter(states=(State.DEAD,)), 50))
 

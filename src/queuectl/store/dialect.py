@@ -141,6 +141,9 @@ class Dialect(ABC):
     def keep_out(self, table: str) -> None:  # noqa: B027 - one writes a file at a time
         """Wait until nobody else uses a table, and keep others from it until this transaction ends; gives up soon."""
 
+    def keep_to_indexes(self) -> None:  # noqa: B027 - SQLite goes by the indexes that hold what is asked for
+        """Read no table whole in this transaction where an index would do."""
+
     def limit_answers(self, seconds: float | None) -> None:  # noqa: B027 - a file answers at once
         """Wait at most so long for each answer of a server from now on; None: as long as usual."""
 

@@ -21,18 +21,8 @@ CHUNK = 500
 NEWEST_WINDOW = 10_000
 """How many of the newest numbers are walked before a state that holds most of the history is looked up whole."""
 
-# Index by state: each part of the table is reached through the one partial index that holds it (migrations/0001).
-_STATE_COUNTS = """
-    SELECT 'pending', lane_id, count(*) FROM jobs WHERE state = 'pending' GROUP BY lane_id
-    UNION ALL
-    SELECT state, lane_id, count(*) FROM jobs WHERE state IN ('scheduled', 'failed') GROUP BY state, lane_id
-    UNION ALL
-    SELECT 'blocked', lane_id, count(*) FROM jobs WHERE state = 'blocked' GROUP BY lane_id
-    UNION ALL
-    SELECT 'processing', lane_id, count(*) FROM jobs WHERE state = 'processing' GROUP BY lane_id
-    UNION ALL
-    SELECT state, lane_id, count(*) FROM jobs WHERE state IN ('completed', 'dead', 'cancelled') GROUP BY state, lane_id
-"""
+FEW_LANES = 16
+"""Up to so many lanes, to compare each row with every lane costs less than to sort the rows by lane."""
 
 
 class Order(StrEnum):
@@ -335,17 +325,48 @@ def count_matching(tx: "Tx", wanted: Filter) -> int:
 
 def counts(tx: "Tx") -> dict[str, dict[State, int]]:
     """Return how many jobs each queue has in each state; exact, from the indexes alone."""
-    names = {lane: str(queue) for lane, queue in tx.rows("SELECT id, queue FROM lanes")}
+    queues = {int(lane or 0): str(queue) for lane, queue in tx.rows("SELECT id, queue FROM lanes")}
     found: dict[str, dict[State, int]] = {}
-    for state, lane, count in tx.rows(_STATE_COUNTS):
-        of_queue = found.setdefault(names[lane], {})
-        of_queue[State(str(state))] = of_queue.get(State(str(state)), 0) + int(count or 0)
+    for state, lane, count in _compared(tx, list(queues)) if len(queues) <= FEW_LANES else _grouped(tx):
+        of_queue = found.setdefault(queues[lane], {})
+        of_queue[state] = of_queue.get(state, 0) + count
     return found
 
 
 def used_lanes(tx: "Tx") -> set[int]:
     """Return the lanes that any job stands in; walks the indexes, 0.1 s a million jobs."""
-    return {int(lane or 0) for _, lane, _ in tx.rows(_STATE_COUNTS)}
+    return {lane for _, lane, _ in _grouped(tx)}
+
+
+def _compared(tx: "Tx", lanes: "Sequence[int]") -> "list[tuple[State, int, int]]":
+    """Count the jobs of a few lanes by state, in one walk over each index.
+
+    A million completed jobs of one lane: 45 ms on SQLite, which would sort them to group them, 230 ms; 85 ms on
+    PostgreSQL, where hashing each takes 135 ms, and reading the table, which it takes for cheaper, 230 ms.
+    """
+    if not lanes:
+        return []
+    tx.dialect.keep_to_indexes()
+    columns = ", ".join(f"count(*) FILTER (WHERE lane_id = {lane})" for lane in lanes)
+    each = (f"SELECT '{state}', {columns} FROM jobs WHERE {where}" for state, where in _STATE_WHERE.items())
+    rows = tx.rows(" UNION ALL ".join(each))
+    return [
+        (State(str(state)), lane, int(count))
+        for state, *numbers in rows
+        for lane, count in zip(lanes, numbers, strict=True)
+        if count
+    ]
+
+
+def _grouped(tx: "Tx") -> "list[tuple[State, int, int]]":
+    """Count the jobs of all lanes that hold any, by state."""
+    tx.dialect.keep_to_indexes()
+    each = (
+        f"SELECT '{state}', lane_id, count(*) FROM jobs WHERE {where} GROUP BY lane_id"
+        for state, where in _STATE_WHERE.items()
+    )
+    rows = tx.rows(" UNION ALL ".join(each))
+    return [(State(str(state)), int(lane or 0), int(count or 0)) for state, lane, count in rows]
 
 
 def next_run_at(tx: "Tx") -> int | None:
