@@ -8,7 +8,7 @@ import time
 from queuectl.cli.status import (
     counts_table,
     group_lines,
-    look,
+    look_closely,
     no_worker_line,
     print_status,
     status_shape,
@@ -57,7 +57,7 @@ class Scene(Value):
 def watch_status(args: "Args", target: "Target", database: "Database") -> int:
     """Show where everything stands until Ctrl-C."""
     scene = Scene(
-        look=look,
+        look=look_closely,
         compared=_compared,
         shape=lambda found: status_shape(found, database),
         show=print_status,

@@ -62,10 +62,11 @@ class Snapshot(Value):
     load: "Load"
     unservable: "list[Unservable]"
     """What is ready and no living worker could ever take."""
-    dead: "list[Job]"
     groups: list[str]
     """Those with jobs that have not ended, the newest first; not more than a line holds."""
     now: int
+    dead: "tuple[Job, ...]" = ()
+    """Those that died last, where somebody looked closely."""
 
     @property
     def total(self) -> dict[State, int]:
@@ -109,22 +110,30 @@ def run(args: "Args") -> int:
 
 def look(database: "Database") -> Snapshot:
     """Read where everything stands."""
+    return database.read(_snapshot)
+
+
+def look_closely(database: "Database") -> Snapshot:
+    """Read where everything stands, and which jobs died last."""
 
     def read(tx: "Tx") -> Snapshot:
-        rows = [worker for worker in workers.live(tx) if worker.kind == workers.WORKER]
-        living = [worker for worker in rows if is_living(worker, tx.dialect)]
-        return Snapshot(
-            counts=jobs.counts(tx),
-            queues=queues.all_queues(tx),
-            workers=living,
-            load=load_of(tx, living),
-            unservable=unservable(tx, living),
-            dead=jobs.latest_dead(tx, jobs.Filter(), NEWEST_DEAD),
-            groups=group_views.under_way(tx, GROUPS),
-            now=tx.now,
-        )
+        return _snapshot(tx).replace(dead=tuple(jobs.latest_dead(tx, jobs.Filter(), NEWEST_DEAD)))
 
     return database.read(read)
+
+
+def _snapshot(tx: "Tx") -> Snapshot:
+    rows = [worker for worker in workers.live(tx) if worker.kind == workers.WORKER]
+    living = [worker for worker in rows if is_living(worker, tx.dialect)]
+    return Snapshot(
+        counts=jobs.counts(tx),
+        queues=queues.all_queues(tx),
+        workers=living,
+        load=load_of(tx, living),
+        unservable=unservable(tx, living),
+        groups=group_views.under_way(tx, GROUPS),
+        now=tx.now,
+    )
 
 
 def print_status(found: Snapshot) -> None:
