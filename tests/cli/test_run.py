@@ -98,7 +98,7 @@ def test_an_interrupt_cancels_the_job_and_shows_its_last_words(cli: Cli, number:
     process.send_signal(number)
     out, said = process.communicate(timeout=60)
 
-    assert (process.returncode, out) == (130, "bye\n")
+    assert (process.returncode, out) == (130, "bye\n"), said
     assert "job 1 is cancelled" in said
     assert cli.job("1")["state"] == "cancelled"
     wait_for(lambda: not workers_of(cli), "its worker leaves")

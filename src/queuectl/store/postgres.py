@@ -1,5 +1,6 @@
 """PostgreSQL through psycopg 3: the connection, parameters, NOTIFY and errors. The SQL of the queue is elsewhere."""
 
+import encodings.ascii  # noqa: F401 - psycopg asks for it later, and a signal handler that connects amid that fails
 import re
 from itertools import chain, islice
 
