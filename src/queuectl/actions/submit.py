@@ -116,7 +116,7 @@ def _write(
         graph = Graph(tx, specs, aliases)
         specs = graph.specs
     terms = _terms(tx, specs, max_retries)
-    adding.insert(tx, specs, seqs, terms, _parked(tx, specs))
+    adding.insert(tx, specs, seqs, terms, _parked(tx, specs) if limited else {})
     if limited:
         _let_go(tx, limited)
     if any(spec.input is not None for spec in specs):
@@ -269,8 +269,6 @@ def _parked(tx: "Tx", specs: "Sequence[JobSpec]") -> dict[int, str]:
     the line so holds few of them, and a claim need not pass the others by.
     """
     limited = {place: spec for place, spec in enumerate(specs) if spec.names_limits}
-    if not limited:
-        return {}
     keys = {key for spec in limited.values() for key in spec.limit_keys}
     refuse_unknown_limits(tx, keys)
     if len(keys) > MOST_LOCKED:

@@ -1,5 +1,6 @@
 """Add jobs. One quoted word is a shell line; words after -- are a program and its arguments, run without a shell."""
 
+import gc
 import os
 import sys
 
@@ -301,6 +302,7 @@ def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> li
     base = spec_from_fields({**fields, "command": "true"}, now_ms, base, is_partial=True).replace(command=None)
     is_whole = False
     specs = []
+    gc.disable()  # what a batch is made into is no garbage, however often it is looked through
     for number, line in enumerate(_lines(args.source[0]), start=1):
         first = line.lstrip()[:1]
         if not first or first == "#":

@@ -78,8 +78,8 @@ def _rows(
     for place, (seq, spec) in enumerate(zip(seqs, specs, strict=True)):
         run_at = spec.run_at if spec.delay_ms is None else now + spec.delay_ms
         queue = terms[spec.queue]
-        needs = spec.needs_text
-        keys = spec.limit_keys
+        needs = spec.needs_text if spec.needs or spec.use else ""
+        keys = spec.limit_keys if spec.mutexes or spec.limits or spec.at_most else ()
         state = "pending" if run_at is None or run_at <= now else "scheduled"
         yield (
             seq,
@@ -107,7 +107,7 @@ def _rows(
             spec.deadline_ms,
             None if spec.deadline_ms is None else max(now, run_at or 0) + spec.deadline_ms,
             dumps(spec.policy) if spec.policy else None,
-            _launch_text(spec),
+            None if spec.launch is None and spec.input is None else _launch_text(spec),
             len(spec.after),
             spec.on_dead,
             spec.unique_key,
@@ -116,7 +116,5 @@ def _rows(
         )
 
 
-def _launch_text(spec: "JobSpec") -> str | None:
-    if spec.launch is None and spec.input is None:
-        return None
+def _launch_text(spec: "JobSpec") -> str:
     return dumps({**(spec.launch or {}), **({"has_input": True} if spec.input is not None else {})})
