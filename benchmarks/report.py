@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ class Result:
     durability: Mapping[str, str]
     figures: Mapping[str, list[Figure]]
     """By workload."""
+    broken: list[str] = field(default_factory=list)
+    """The workloads that failed."""
 
     def row(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -50,7 +52,10 @@ def main() -> None:
 
 
 def write_blocks(result: Result) -> None:
-    """Put the newest figures between the marks of README.md and docs/performance.md."""
+    """Put the newest figures between the marks of README.md and docs/performance.md, unless the run is broken."""
+    if result.broken:
+        print(f"README.md and docs/performance.md keep their older figures: {', '.join(result.broken)} failed")
+        return
     readme, performance = ROOT / "README.md", ROOT / "docs" / "performance.md"
     readme.write_text(with_block(readme.read_text(), summary(result)))
     performance.write_text(with_block(performance.read_text(), page(result, level=3, plots=PLOTS_OF_FULL)))

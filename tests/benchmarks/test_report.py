@@ -1,6 +1,7 @@
 """Report: figures as tables, and the blocks of the documents that hold them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,16 @@ def test_both_documents_have_the_marks(tmp_path: Path, monkeypatch: pytest.Monke
     write_blocks(RESULT)
 
     assert all(DRAIN.what in (tmp_path / document).read_text() for document in documents)
+
+
+def test_a_broken_run_leaves_the_documents_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(report, "ROOT", tmp_path)  # where there are no documents to write
+
+    write_blocks(replace(RESULT, broken=["drain"]))
+
+    assert "keep their older figures: drain failed" in capsys.readouterr().out
 
 
 def test_a_result_comes_back_from_json_as_it_was() -> None:
