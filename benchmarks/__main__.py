@@ -1,6 +1,7 @@
 """`python -m benchmarks quick|full [--only WORD]...`: measure, print each figure as soon as it is known, write results.
 
-Exits 1 where `full` misses a budget, and where a workload fails.
+Exits 1 where a workload fails; `full` also where a budget is missed and, without --only, where one was not judged or
+a peer that must run did not.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import queuectl
-from benchmarks import machine, stores
+from benchmarks import machine, stores, verdict
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure
 from benchmarks.report import RESULTS, Result, page, write_blocks
@@ -43,13 +44,19 @@ def main() -> int:
         machine=described,
         durability=machine.DURABILITY,
         figures=figures,
+        broken=broken,
     )
     _write(f"{asked.size}-part" if asked.only else asked.size, result)
-    missed = [figure.what for found in figures.values() for figure in found if figure.is_failure]
+    missed = verdict.missed(figures)
     print(f"took {result.seconds:.0f} s; missed: {', '.join(missed) or 'nothing'}")
-    if broken:
-        print(f"failed: {', '.join(broken)}")
-    return int(bool(broken) or (bool(missed) and not bench.is_quick))
+    faults = {"failed": broken}
+    if not bench.is_quick and not asked.only:
+        faults["not judged"] = verdict.unjudged(figures)
+        faults["must run and did not"] = verdict.absent_peers(figures)
+    for fault, names in faults.items():
+        if names:
+            print(f"{fault}: {'; '.join(names)}")
+    return int(any(faults.values()) or (bool(missed) and not bench.is_quick))
 
 
 def _arguments() -> argparse.Namespace:

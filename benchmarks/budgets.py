@@ -2,21 +2,22 @@
 
 from benchmarks.figures import Budget
 
-BUDGETS = {
-    "drain, SQLite": Budget(limit=1.0, is_more_better=True),
-    "drain, PostgreSQL": Budget(limit=0.4, is_more_better=True),
-    "drain against GNU parallel": Budget(limit=5.0, is_more_better=True),
-    "enqueue, SQLite": Budget(limit=3.5),
-    "bulk of lines, SQLite": Budget(limit=100_000, is_more_better=True, absolute_unit="jobs/s"),
-    "bulk of JSON, SQLite": Budget(limit=50_000, is_more_better=True, absolute_unit="jobs/s"),
-    "pick-up p50": Budget(limit=5, absolute_unit="ms"),
-    "pick-up p95": Budget(limit=10, absolute_unit="ms"),
-    "idle CPU": Budget(limit=0.4, absolute_unit="% of a core"),
-    "idle memory": Budget(limit=90, absolute_unit="MB"),
-    "memory of sleeps": Budget(limit=50, absolute_unit="MB"),
-    "growth": Budget(limit=1.5),
-    "dependents": Budget(limit=1.5),
-    "status": Budget(limit=200, absolute_unit="ms"),
-    "list": Budget(limit=200, absolute_unit="ms"),
-    "own share": Budget(limit=200, absolute_unit="us", is_aim=True),
-}
+_ALL = (
+    Budget(name="drain, SQLite", limit=1.0, is_more_better=True),
+    Budget(name="drain, PostgreSQL", limit=0.4, is_more_better=True),
+    Budget(name="drain against GNU parallel", limit=5.0, is_more_better=True),
+    Budget(name="enqueue, SQLite", limit=3.5),
+    Budget(name="bulk of lines, SQLite", limit=100_000, is_more_better=True, absolute_unit="jobs/s"),
+    Budget(name="bulk of JSON, SQLite", limit=50_000, is_more_better=True, absolute_unit="jobs/s"),
+    Budget(name="pick-up p50", limit=5, absolute_unit="ms"),
+    Budget(name="pick-up p95", limit=10, absolute_unit="ms"),
+    Budget(name="idle CPU", limit=0.4, absolute_unit="% of a core"),
+    Budget(name="idle memory", limit=90, absolute_unit="MB"),
+    Budget(name="memory of sleeps", limit=50, absolute_unit="MB"),
+    Budget(name="growth", limit=1.5),
+    Budget(name="dependents", limit=1.5),
+    Budget(name="status", limit=200, absolute_unit="ms"),
+    Budget(name="list", limit=200, absolute_unit="ms"),
+    Budget(name="own share", limit=200, absolute_unit="us", is_aim=True),
+)
+BUDGETS = {budget.name: budget for budget in _ALL}

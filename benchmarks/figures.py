@@ -12,6 +12,8 @@ Value = float | str | list[float] | list[str]
 class Budget:
     """A line that the median must not cross: of the ratios, or of the absolute figures where it has a unit of those."""
 
+    name: str = ""
+    """What it is a budget of, as budgets.py has it."""
     limit: float
     is_more_better: bool = False
     absolute_unit: str = ""
@@ -48,11 +50,14 @@ class Figure:
         """Keep the samples as they are now, whatever becomes of the lists they came in."""
         object.__setattr__(self, "ratios", tuple(self.ratios))
         object.__setattr__(self, "absolute", tuple(self.absolute))
+        judged_in = self.budget.absolute_unit if self.budget and not self.is_missing else ""
+        if judged_in and judged_in != self.absolute_unit:
+            raise ValueError(f"{self.what} is in {self.absolute_unit!r} and its budget in {judged_in!r}")
 
     @classmethod
-    def missing(cls, what: str, why: str) -> "Figure":
-        """Return the line of something that could not be measured here."""
-        return cls(what=what, note=f"missing: {why}")
+    def missing(cls, what: str, why: str, budget: Budget | None = None) -> "Figure":
+        """Return the line of something that could not be measured here; its budget stays unjudged."""
+        return cls(what=what, note=f"missing: {why}", budget=budget)
 
     @property
     def is_missing(self) -> bool:

@@ -32,3 +32,9 @@ LINEUP: tuple[Peer, ...] = (
     SimpleRq(),
     Procrastinate(),
 )
+MUST_RUN = tuple(
+    peer.name
+    for peer in LINEUP
+    if isinstance(peer, Xargs | Own | GnuParallel | TaskSpooler | Nq | Huey | Rq | Procrastinate)
+)
+"""Without these a run is no success; the others are measured where they install."""

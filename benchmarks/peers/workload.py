@@ -14,6 +14,7 @@ from benchmarks.figures import Figure, Value, number, percentile
 from benchmarks.peers import driver
 from benchmarks.peers.driver import Added, Drained, PickedUp, Weighed
 from benchmarks.peers.lineup import LINEUP, OWN_SQLITE, PARALLEL, UNIT
+from benchmarks.peers.own import Own
 from benchmarks.peers.peer import Measure, Peer
 from benchmarks.peers.table import ALL
 from benchmarks.turns import ratios, take_turns
@@ -40,10 +41,14 @@ def measure(bench: Bench, peers: Sequence[Peer] = LINEUP) -> Iterator[Figure]:
 
 
 class Side(Generic[T]):
-    """One peer in one measure; once it has failed it is not asked again, and its reason is kept."""
+    """One peer in one measure; once it has failed it is not asked again, and its reason is kept.
 
-    def __init__(self, act: Callable[[], T]) -> None:
+    queuectl itself and the unit may not fail: without them there is nothing to compare.
+    """
+
+    def __init__(self, act: Callable[[], T], *, may_fail: bool) -> None:
         self._act = act
+        self._may_fail = may_fail
         self.found: list[T] = []
         self.failure = ""
 
@@ -52,12 +57,14 @@ class Side(Generic[T]):
             return
         try:
             self.found.append(self._act())
-        except Exception as error:  # noqa: BLE001 - whatever breaks in one peer, the others are still to be measured
+        except Exception as error:
+            if not self._may_fail:
+                raise
             self.failure = f"{type(error).__name__}: {error}"
 
 
 def _in_turns(peers: Sequence[Peer], act: Callable[[Peer], T], rounds: int = ROUNDS) -> dict[Peer, Side[T]]:
-    sides = {peer: Side(partial(act, peer)) for peer in peers}
+    sides = {peer: Side(partial(act, peer), may_fail=peer is not UNIT and not isinstance(peer, Own)) for peer in peers}
     if sides:
         take_turns(rounds, {peer.name: side for peer, side in sides.items()})
     return sides
@@ -94,15 +101,16 @@ def _against_parallel(sides: Mapping[Peer, Side[Drained]], workers: int) -> Iter
     if OWN_SQLITE not in sides:
         return
     what = f"{OWN_SQLITE.name}: drain, {workers} workers, against {PARALLEL.name}"
-    if PARALLEL not in sides or sides[PARALLEL].failure or sides[OWN_SQLITE].failure:
-        yield Figure.missing(what, "one of the two could not be measured")
+    budget = BUDGETS["drain against GNU parallel"]
+    if PARALLEL not in sides or sides[PARALLEL].failure:
+        yield Figure.missing(what, f"{PARALLEL.name} could not be measured", budget)
         return
     own, theirs = sides[OWN_SQLITE].found, sides[PARALLEL].found
     yield Figure(
         what=what,
         unit=f"x of parallel -j {workers}",
         ratios=ratios([each.rate for each in own], [each.rate for each in theirs]),
-        budget=BUDGETS["drain against GNU parallel"],
+        budget=budget,
         note="start-up included on both sides",
         is_headline=workers == DRAIN_WORKERS[0],
     )

@@ -26,6 +26,11 @@ def test_a_budget_with_a_unit_judges_the_absolute_figures() -> None:
     assert figure.verdict_text == "at most 5 ms: MISSED"
 
 
+def test_a_budget_in_another_unit_is_refused() -> None:
+    with pytest.raises(ValueError, match="in 's' and its budget in 'ms'"):
+        Figure(what="pick-up", ratios=[1.0], absolute=[0.004], absolute_unit="s", budget=AT_MOST_5_MS)
+
+
 def test_an_aim_that_is_missed_is_no_failure() -> None:
     aim = Budget(limit=1, is_aim=True)
 

@@ -139,6 +139,19 @@ def test_a_peer_that_breaks_is_reported_and_the_others_are_measured(
     assert "- broken: drain 2: missing: TimeoutError: 0 of 5 commands had ended after 40 s" in table(figures)
 
 
+@pytest.mark.parametrize("peer", [lineup.UNIT, lineup.OWN_SQLITE], ids=lambda peer: peer.name)
+def test_neither_queuectl_nor_the_unit_may_break(bench: Bench, monkeypatch: pytest.MonkeyPatch, peer: Peer) -> None:
+    def drain(bench: Bench, asked: Peer, workers: int, jobs: int) -> Drained:
+        if asked is peer:
+            raise TimeoutError("0 of 5 commands had ended after 40 s")
+        return Drained(jobs=jobs, first_s=0.1, whole_s=1.1)
+
+    monkeypatch.setattr(driver, "drain", drain)
+
+    with pytest.raises(TimeoutError):
+        list(workload.measure(bench, [lineup.UNIT, lineup.OWN_SQLITE]))
+
+
 def test_the_table_has_a_cell_for_what_was_measured_alone() -> None:
     values: dict[str, Value] = {
         "peer": "huey",
