@@ -4,15 +4,21 @@ import os
 import shlex
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 from benchmarks.bench import SQLITE, Bench
 from benchmarks.figures import Figure
 from benchmarks.program import check_count, drain, enqueue_lines, queuectl, spend
 from benchmarks.turns import ratios, take_turns
+from queuectl.actions.connect import Target
 
 MEGABYTES = 100
 COMMAND = f"head -c {MEGABYTES}000000 /dev/zero | tr '\\0' x"
-WAYS = {"kept in full": f"{MEGABYTES}MB", "10 MiB of each kept": "10MiB"}
+WHOLE = MEGABYTES * 1_000_000
+WAYS = {"kept in full": WHOLE + 10_000_000, "at most 10 MiB of each kept": 10 * 2**20}
+"""The limit of each way, in bytes: more than is kept in full, as it also holds the line about what is left out."""
+LEAST_KEPT = 0.7
+"""Of the limit: half is the head, and of two segments for the tail the older one goes when the newer one is full."""
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -31,13 +37,22 @@ def measure(bench: Bench) -> Iterator[Figure]:
         )
 
 
-def _own_s(bench: Bench, kept: str, jobs: int) -> float:
+def _own_s(bench: Bench, limit: int, jobs: int) -> float:
     with bench.store(SQLITE) as target:
-        queuectl(target, "config", "set", "max_output_bytes", kept)
+        queuectl(target, "config", "set", "max_output_bytes", str(limit))
         enqueue_lines(target, f"{COMMAND}\n" * jobs)
         spent = drain(target)
         check_count(target, "completed", jobs)
+        _check_kept(target, limit, jobs)
     return spent.wall_s
+
+
+def _check_kept(target: Target, limit: int, jobs: int) -> None:
+    """Fail where the files do not hold what the row says."""
+    sizes = [file.stat().st_size for file in Path(target.home.logs).rglob("*.log")]
+    least, most = (WHOLE, WHOLE) if limit >= WHOLE else (int(limit * LEAST_KEPT), limit)
+    if len(sizes) != jobs or not all(least <= size <= most for size in sizes):
+        raise AssertionError(f"{jobs} files of {least:,} to {most:,} bytes should be there: {sizes}")
 
 
 def _cat_s(bench: Bench, jobs: int) -> float:
