@@ -3,8 +3,14 @@
 from benchmarks.figures import Budget
 
 _ALL = (
-    Budget(name="drain, SQLite", limit=1.0, is_more_better=True),
-    Budget(name="drain, PostgreSQL", limit=0.4, is_more_better=True),
+    Budget(name="drain, 1 worker, SQLite", limit=1.0, is_more_better=True),
+    Budget(name="drain, 2 workers, SQLite", limit=1.0, is_more_better=True),
+    Budget(name="drain, 4 workers, SQLite", limit=1.0, is_more_better=True),
+    Budget(name="drain, 8 workers, SQLite", limit=1.0, is_more_better=True),
+    Budget(name="drain, 1 worker, PostgreSQL", limit=0.4, is_more_better=True),
+    Budget(name="drain, 2 workers, PostgreSQL", limit=0.4, is_more_better=True),
+    Budget(name="drain, 4 workers, PostgreSQL", limit=0.4, is_more_better=True),
+    Budget(name="drain, 8 workers, PostgreSQL", limit=0.4, is_more_better=True),
     Budget(name="drain against GNU parallel", limit=5.0, is_more_better=True),
     Budget(name="enqueue, SQLite", limit=3.5),
     Budget(name="bulk of lines, SQLite", limit=100_000, is_more_better=True, absolute_unit="jobs/s"),

@@ -13,11 +13,9 @@ from benchmarks.program import Spent, check_count, drain, enqueue_lines, spend
 from benchmarks.turns import ratios, take_turns
 
 NO_OP = ":\n"
-JUDGED = ("-n 2", "-n 4")
-JUDGED_JOBS = 5000
-SHOWN = (("-n 1",), ("-j 2",), ("-j 4",), ("-n 8", "-j 8"))
-"""Measured in turns with the unit of the same width, and shown beside the others."""
-SHOWN_JOBS = 1500
+WIDTHS = (1, 2, 4, 8)
+SLOTS = (2, 4, 8)
+JOBS = 5000
 QUICK_JOBS = 2000
 
 
@@ -35,8 +33,20 @@ class Case:
 
     @property
     def name(self) -> str:
-        """How its line begins."""
-        return f"drain, {self.flags}, {self.kind}"
+        """How its line begins, and its budget is called."""
+        return f"drain, {self.way}, {self.kind}"
+
+    @property
+    def way(self) -> str:
+        """How many there are of what."""
+        if not self.is_judged:
+            return f"1 worker with {self.flags}"
+        return f"{self.width} worker{'s' * (self.width > 1)}"
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it has a budget: as processes, not as slots."""
+        return self.flags.startswith("-n")
 
     @property
     def unit(self) -> str:
@@ -49,14 +59,14 @@ def measure(bench: Bench) -> Iterator[Figure]:
     if bench.is_quick:
         yield from _measure_cases(bench, _cases("-n 2"), QUICK_JOBS, rounds=2)
         return
-    for judged in JUDGED:
-        yield from _measure_cases(bench, _cases(judged), JUDGED_JOBS, rounds=3)
-    for shown in SHOWN:
-        yield from _measure_cases(bench, _cases(*shown), SHOWN_JOBS, rounds=2)
+    for width in WIDTHS:
+        yield from _measure_cases(bench, _cases(f"-n {width}"), JOBS, rounds=3)
+    for slots in SLOTS:
+        yield from _measure_cases(bench, _cases(f"-j {slots}"), JOBS, rounds=2)
 
 
-def _cases(*ways: str) -> list[Case]:
-    return [Case(kind=kind, flags=way) for way in ways for kind in KINDS]
+def _cases(flags: str) -> list[Case]:
+    return [Case(kind=kind, flags=flags) for kind in KINDS]
 
 
 def _measure_cases(bench: Bench, cases: list[Case], jobs: int, rounds: int) -> Iterator[Figure]:
@@ -71,9 +81,9 @@ def _measure_cases(bench: Bench, cases: list[Case], jobs: int, rounds: int) -> I
             ratios=ratios(unit, own),
             absolute=[jobs / each for each in own],
             absolute_unit="jobs/s",
-            budget=BUDGETS[f"drain, {case.kind}"] if case.flags in JUDGED else None,
+            budget=BUDGETS[case.name] if case.is_judged else None,
             note=f"{case.unit}: {jobs / statistics.median(unit):,.0f} jobs/s",
-            is_headline=case.flags in JUDGED,
+            is_headline=case.is_judged,
             values={
                 "kind": case.kind,
                 "flags": case.flags,
@@ -88,8 +98,7 @@ def _measure_cases(bench: Bench, cases: list[Case], jobs: int, rounds: int) -> I
 def drain_once(bench: Bench, kind: str, flags: list[str], jobs: int) -> Spent:
     """Fill a fresh store, drain it and see that all were done."""
     with bench.store(kind) as target:
-        if jobs:
-            enqueue_lines(target, NO_OP * jobs)
+        enqueue_lines(target, NO_OP * jobs)  # sets the store up where there are none
         spent = drain(target, *flags)
         check_count(target, "completed", jobs)
     return spent
