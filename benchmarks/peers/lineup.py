@@ -10,12 +10,13 @@ from benchmarks.peers.parallel import GnuParallel
 from benchmarks.peers.peer import Peer
 from benchmarks.peers.procrastinate import Procrastinate
 from benchmarks.peers.redis_peers import Celery, Dramatiq, Rq, SimpleRq
+from benchmarks.peers.shell_tools import LIST_JOBS
 from benchmarks.peers.tsp import TaskSpooler
 from benchmarks.peers.xargs import Xargs
 
 UNIT = Xargs()
 PARALLEL = GnuParallel()
-OWN_SQLITE = Own(SQLITE, drain_jobs=2000)
+OWN_SQLITE = Own(SQLITE, drain_jobs=LIST_JOBS)
 LINEUP: tuple[Peer, ...] = (
     UNIT,
     OWN_SQLITE,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.peers.shell_tools import ListPeer, ListRoom
+from benchmarks.peers.shell_tools import LIST_JOBS, ListPeer, ListRoom
 
 
 class ParallelRoom(ListRoom):
@@ -23,5 +23,5 @@ class GnuParallel(ListPeer):
     name = "GNU parallel --joblog"
     program, package = "parallel", "parallel"
     durability = "a line per ended job in the log, not synced; the list is the caller's"
-    drain_jobs = 600
+    drain_jobs = LIST_JOBS
     room_class = ParallelRoom

@@ -121,7 +121,7 @@ class Peer(ABC):
     durability: str
     """What of an acknowledged job survives, as its documentation or code has it."""
     drain_jobs: int
-    """How many commands it works off in a second or two."""
+    """How many commands it works off, mostly in a second or two."""
     bulk_jobs: int = 0
     lacks: Mapping[Measure, str] = {}
     """What cannot be measured of it, and why; no reason where there is no such thing."""

@@ -10,6 +10,9 @@ from shutil import which
 from benchmarks.bench import Bench
 from benchmarks.peers.peer import Measure, Peer, Room
 
+LIST_JOBS = 2000
+"""As many for xargs, GNU parallel and queuectl on SQLite, which are held against each other."""
+
 
 class DebianPeer(Peer):
     """A peer that is a program of a Debian package."""

@@ -106,12 +106,14 @@ def _against_parallel(sides: Mapping[Peer, Side[Drained]], workers: int) -> Iter
         yield Figure.missing(what, f"{PARALLEL.name} could not be measured", budget)
         return
     own, theirs = sides[OWN_SQLITE].found, sides[PARALLEL].found
+    if own[0].jobs != theirs[0].jobs:
+        raise AssertionError(f"{own[0].jobs} jobs against {theirs[0].jobs} is no comparison")
     yield Figure(
         what=what,
         unit=f"x of parallel -j {workers}",
         ratios=ratios([each.rate for each in own], [each.rate for each in theirs]),
         budget=budget,
-        note="start-up included on both sides",
+        note=f"{own[0].jobs:,} jobs each, start-up included on both sides",
         is_headline=workers == DRAIN_WORKERS[0],
     )
 

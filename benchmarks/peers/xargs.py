@@ -1,6 +1,6 @@
 """xargs: the unit of every drain. No queue, no memory of what it ran."""
 
-from benchmarks.peers.shell_tools import ListPeer, ListRoom
+from benchmarks.peers.shell_tools import LIST_JOBS, ListPeer, ListRoom
 
 
 class XargsRoom(ListRoom):
@@ -17,5 +17,5 @@ class Xargs(ListPeer):
     name = "xargs"
     program, package = "xargs", "findutils"
     durability = "none: nothing is kept"
-    drain_jobs = 2000
+    drain_jobs = LIST_JOBS
     room_class = XargsRoom
