@@ -18,6 +18,8 @@ COMPLETED, DEAD, FUTURE = "completed", "dead", "to run tomorrow"
 PAUSED, MUTEX, NEED = "in a paused queue", "parked behind a taken mutex", "needing what nobody has"
 CROWDS = (COMPLETED, DEAD, FUTURE, PAUSED, MUTEX, NEED)
 """Jobs that are over, or that may not run now, each for another reason."""
+EXIT_CODES = {COMPLETED: 0, DEAD: 1}
+"""How the one run of a job that is over ended; such a crowd is called as the state of its jobs."""
 MUTEX_KEY = "mutex:taken"
 DAY_MS = 86_400_000
 
@@ -73,6 +75,9 @@ def environ_of(target: Target) -> dict[str, str]:
 
 def add_crowd(tx: Tx, crowd: str, rows: int) -> None:
     """Add rows of one of the CROWDS, as years of use would; the mutex is taken by a job that runs."""
+    if crowd in EXIT_CODES:
+        add_finished(tx, crowd, rows, age_ms=0)
+        return
     queue = "paused" if crowd == PAUSED else "default"
     needs = needs_text(["nowhere"], None) if crowd == NEED else ""
     lane, now = queues.lane_of(tx, queue, needs), tx.now
@@ -81,12 +86,8 @@ def add_crowd(tx: Tx, crowd: str, rows: int) -> None:
     if crowd == MUTEX:
         add_mutex_jobs(tx, lane, rows)
         return
-    state, run_at, finished_at = {
-        COMPLETED: ("completed", "NULL", f"{now}"),
-        DEAD: ("dead", "NULL", f"{now}"),
-        FUTURE: ("scheduled", f"{now + DAY_MS} + n", "NULL"),
-    }.get(crowd, ("pending", "NULL", "NULL"))
-    values = f"'{state}', '{queue}', {lane}, 3, {run_at}, {now}, {now}, {finished_at}, 'true'"
+    state, run_at = ("scheduled", f"{now + DAY_MS} + n") if crowd == FUTURE else ("pending", "NULL")
+    values = f"'{state}', '{queue}', {lane}, 3, {run_at}, {now}, {now}, NULL, 'true'"
     _insert_many(tx, f"{ROW_COLUMNS}, needs", f"{values}, {quoted(needs)}", rows)
 
 
@@ -99,14 +100,26 @@ def add_mutex_jobs(tx: Tx, lane: int, rows: int) -> None:
     _insert_many(tx, f"{columns}, parked_for", f"'blocked', {same}, '{MUTEX_KEY}'", rows)
 
 
-def add_history(tx: Tx, rows: int, age_ms: int) -> None:
-    """Add completed jobs, each with the one run it had, that ended so long ago."""
+def add_finished(tx: Tx, state: str, rows: int, *, age_ms: int) -> None:
+    """Add jobs that ended so long ago, each with the one run it had."""
     lane, then = queues.lane_of(tx, "default"), tx.now - age_ms
-    first = int(str(tx.rows("SELECT coalesce(max(seq), 0) + 1 FROM jobs")[0][0]))
-    _insert_many(tx, ROW_COLUMNS, f"'completed', 'default', {lane}, 3, NULL, {then}, {then}, {then}, 'true'", rows)
-    columns = "job_seq, run, attempt, worker_id, host, started_at, finished_at, outcome, exit_code, output_tail"
-    values = f"{first} - 1 + n, 1, 1, 'bench', 'bench', {then}, {then}, 'exited', 0, :empty"
-    _insert_many(tx, columns, values, rows, table="attempts")
+    before = int(str(tx.rows("SELECT coalesce(max(seq), 0) FROM jobs")[0][0]))
+    _insert_many(
+        tx,
+        f"{ROW_COLUMNS}, run, attempts, started_at, exit_code",
+        f"'{state}', 'default', {lane}, 0, NULL, {then}, {then}, {then}, 'true', 1, 1, {then}, {EXIT_CODES[state]}",
+        rows,
+    )
+    tx.changed(
+        f"""
+        INSERT INTO attempts
+               (job_seq, run, attempt, worker_id, host, started_at, finished_at, outcome, exit_code, output_tail)
+        SELECT seq, 1, 1, 'bench', 'bench', {then}, {then}, 'exited', {EXIT_CODES[state]}, :empty
+          FROM jobs
+         WHERE seq > {before}
+        """,
+        {"empty": b""},
+    )
 
 
 def settle_down(target: Target) -> None:
@@ -123,12 +136,11 @@ def quoted(text: str) -> str:
     return f"'{text}'" if text else "NULL"
 
 
-def _insert_many(tx: Tx, columns: str, values: str, rows: int, table: str = "jobs") -> None:
+def _insert_many(tx: Tx, columns: str, values: str, rows: int) -> None:
     tx.changed(
         f"""
-        INSERT INTO {table} ({columns})
+        INSERT INTO jobs ({columns})
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {rows})
         SELECT {values} FROM numbers
-        """,
-        {"empty": b""} if ":empty" in values else {},
+        """
     )

@@ -68,6 +68,6 @@ def _pruned_s(bench: Bench, kind: str, history: int, jobs: int, removed: list[in
 
 def _fill(target: Target, history: int, jobs: int, *, age_ms: int) -> None:
     with closing(connect(target)) as database:
-        database.write(partial(stores.add_history, rows=history, age_ms=age_ms))
+        database.write(partial(stores.add_finished, state=stores.COMPLETED, rows=history, age_ms=age_ms))
     stores.settle_down(target)
     enqueue_lines(target, NO_OP * jobs)
