@@ -9,11 +9,8 @@ BARE_INTERPRETER = "import sys; print(flush=True); sys.stdin.read()"
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """Return the CPU time that all threads of some processes have had so far, to the nanosecond."""
-    ran = [
-        schedstat.read_text().split()[0] for pid in pids for schedstat in Path(f"/proc/{pid}/task").glob("*/schedstat")
-    ]
-    return sum(map(int, ran)) / 1e9
+    """Return the CPU time that all threads of some processes, each of which must live, have had, to the nanosecond."""
+    return sum(map(_cpu_ns, pids)) / 1e9
 
 
 def pss_mb(pids: Iterable[int]) -> float:
@@ -36,6 +33,13 @@ def bare_interpreter_mb() -> float:
         found = pss_mb([python.pid])
         python.communicate()
     return found
+
+
+def _cpu_ns(pid: int) -> int:
+    ran = [int(each.read_text().split()[0]) for each in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    if not ran:
+        raise ProcessLookupError(f"process {pid} is gone, or the kernel does not count its CPU time")
+    return sum(ran)
 
 
 def _pss_kb(rollup: str) -> int:

@@ -1,7 +1,7 @@
 """Idle: the CPU and memory of workers with nothing to do, and how soon they begin after a long time of that."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 
 from benchmarks.bench import KINDS, SQLITE, Bench
@@ -22,13 +22,15 @@ def measure(bench: Bench) -> Iterator[Figure]:
     for kind in KINDS:
         yield _memory(bench, kind)
     with ExitStack() as stack:
-        crews = {kind: _start_workers(stack, bench, kind, WORKERS)[1] for kind in KINDS}
+        crews = {kind: _start_workers(stack, bench, kind, WORKERS) for kind in KINDS}
         lone = {kind: [_start_workers(stack, bench, kind, 1)[0] for _ in range(SAMPLES)] for kind in KINDS}
-        begun = {kind: cpu_s(pids) for kind, pids in crews.items()}
+        begun = {kind: cpu_s(pids) for kind, (_, pids) in crews.items()}
         idle_s = bench.pick(quick=20, full=30)
         time.sleep(idle_s)
-        for kind, pids in crews.items():
-            yield _idle_cpu(kind, (cpu_s(pids) - begun[kind]) / idle_s, idle_s)
+        spent = {kind: cpu_s(pids) - begun[kind] for kind, (_, pids) in crews.items()}
+        for kind, (target, pids) in crews.items():
+            _check_same(pids[1:], worker_pids(target))
+            yield _idle_cpu(kind, spent[kind] / idle_s, idle_s)
         for kind, targets in lone.items():
             taken = [_wake(target) for target in targets]
             own, unit = [pick_up for pick_up, _ in taken], [spawn for _, spawn in taken]
@@ -39,7 +41,16 @@ def _start_workers(stack: ExitStack, bench: Bench, kind: str, count: int) -> tup
     """Start workers on a store of their own; return it and their processes, the supervisor's included."""
     target = stack.enter_context(bench.store(kind))
     supervisor = stack.enter_context(running_workers(target, count=count))
-    return target, [supervisor.pid, *worker_pids(target)]
+    pids = worker_pids(target)
+    if len(pids) != count:
+        raise AssertionError(f"{count} workers should live: {pids}")
+    return target, [supervisor.pid, *pids]
+
+
+def _check_same(before: Sequence[int], after: Sequence[int]) -> None:
+    """Fail where workers have come or gone: their CPU time is not in the figure, or only a part of it."""
+    if set(before) != set(after):
+        raise AssertionError(f"the workers were {before} and are {after} after idling")
 
 
 def _memory(bench: Bench, kind: str) -> Figure:
