@@ -1,5 +1,6 @@
 """Pruning: a day of history removed while a worker drains, against the same drain with the history kept."""
 
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,7 +9,7 @@ from functools import partial
 from benchmarks import stores
 from benchmarks.bench import KINDS, POSTGRES, SQLITE, Bench
 from benchmarks.figures import Figure
-from benchmarks.program import QUEUECTL, counts, drain, enqueue_lines
+from benchmarks.program import QUEUECTL, check_count, counts, drain, enqueue_lines
 from benchmarks.turns import ratios, take_turns
 from benchmarks.workloads.drain import NO_OP
 from queuectl.actions.connect import Target, connect
@@ -44,7 +45,9 @@ def measure(bench: Bench) -> Iterator[Figure]:
 def _kept_s(bench: Bench, kind: str, history: int, jobs: int) -> float:
     with bench.store(kind) as target:
         _fill(target, history, jobs, age_ms=0)
-        return drain(target).wall_s
+        spent = drain(target)
+        check_count(target, "completed", history + jobs)
+    return spent.wall_s
 
 
 def _pruned_s(bench: Bench, kind: str, history: int, jobs: int, removed: list[int]) -> float:
@@ -59,11 +62,22 @@ def _pruned_s(bench: Bench, kind: str, history: int, jobs: int, removed: list[in
         )
         try:
             spent = drain(target)
-            removed.append(history + jobs - counts(target)["completed"])
+            removed.append(_removed(target, history, jobs))
         finally:
             pruner.terminate()
-            pruner.wait()
+            code = pruner.wait()
+        if code not in (0, -signal.SIGTERM):
+            raise subprocess.CalledProcessError(code, pruner.args)
     return spent.wall_s
+
+
+def _removed(target: Target, history: int, jobs: int) -> int:
+    """Return how many jobs are gone; fail where none is, or where not all that were to run have."""
+    found = counts(target)
+    completed = found["completed"]
+    if sum(found.values()) != completed or not jobs <= completed < history + jobs:
+        raise AssertionError(f"{jobs} jobs should be completed, and some of {history} others removed: {found}")
+    return history + jobs - completed
 
 
 def _fill(target: Target, history: int, jobs: int, *, age_ms: int) -> None:
