@@ -13,6 +13,7 @@ import psycopg
 
 SYNCS = 50
 PAGE = b"x" * 4096
+POSTGRES_DURABILITY = ("fsync", "synchronous_commit", "full_page_writes")
 
 DURABILITY = {
     "SQLite": "every job from the moment `enqueue` returns (synchronous=FULL); results but for those of the last "
@@ -28,6 +29,7 @@ def describe(server_url: str) -> dict[str, str | float]:
     folder = tempfile.gettempdir()
     with psycopg.connect(server_url) as connection:
         postgres = str(connection.info.server_version // 10000)
+        kept = {name: connection.execute(f"SHOW {name}").fetchone() for name in POSTGRES_DURABILITY}
     return {
         "cores": os.cpu_count() or 1,
         "processor": _processor(),
@@ -35,6 +37,7 @@ def describe(server_url: str) -> dict[str, str | float]:
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
         "postgresql": postgres,
+        "postgresql_durability": ", ".join(f"{name} {row[0]}" for name, row in kept.items() if row),
         "file_system": file_system_of(folder, Path("/proc/mounts").read_text()),
         "sync_ms": round(sync_s(folder) * 1000, 3),
     }
@@ -42,9 +45,10 @@ def describe(server_url: str) -> dict[str, str | float]:
 
 def sentence(machine: Mapping[str, str | float]) -> str:
     """Say the same in one line."""
+    durability = f" ({machine['postgresql_durability']})" if "postgresql_durability" in machine else ""
     return (
         f"{machine['cores']} cores ({machine['processor']}), {machine['kernel']}, Python {machine['python']}, "
-        f"SQLite {machine['sqlite']}, PostgreSQL {machine['postgresql']} on the same host, "
+        f"SQLite {machine['sqlite']}, PostgreSQL {machine['postgresql']}{durability} on the same host, "
         f"{machine['file_system']} with a sync in {machine['sync_ms']} ms"
     )
 
