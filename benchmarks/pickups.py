@@ -1,4 +1,4 @@
-"""Pick-ups: how long it takes from the commit of a job to the first act of its command, seen through a fifo."""
+"""Pick-ups: how long it takes from the call that adds a job to the first act of its command, seen through a fifo."""
 
 import os
 import time
@@ -17,26 +17,25 @@ def make_fifo(folder: str) -> str:
 
 
 def pick_up_s(database: Database, fifo: str) -> float:
-    """Add a job for an idle worker; return how long after its commit the command acts."""
+    """Add a job for an idle worker; return how long after that was begun the command acts, the commit included."""
+    begun = time.perf_counter()
     submit(database, [JobSpec(command=f": >{fifo}", cwd="/")], who="bench", environ={})
-    return _until_opened(fifo)
+    return _opened_at(fifo) - begun
 
 
 def spawn_s(fifo: str) -> float:
     """Start the same command right here."""
     begun = time.perf_counter()
     pid = os.posix_spawn("/bin/sh", ["/bin/sh", "-c", f": >{fifo}"], os.environ)
-    _until_opened(fifo)
-    took = time.perf_counter() - begun
+    took = _opened_at(fifo) - begun
     os.waitpid(pid, 0)
     return took
 
 
-def _until_opened(fifo: str) -> float:
-    """Return how long it takes until somebody opens the other end; come back when it is closed."""
-    begun = time.perf_counter()
+def _opened_at(fifo: str) -> float:
+    """Return when somebody opened the other end, once it is closed."""
     fd = os.open(fifo, os.O_RDONLY)
-    took = time.perf_counter() - begun
+    opened = time.perf_counter()
     os.read(fd, 1)
     os.close(fd)
-    return took
+    return opened

@@ -1,4 +1,4 @@
-"""Pick-up: how soon an idle worker begins a job that was just added. After long idleness: idle.py."""
+"""Pick-up: how soon an idle worker begins a job, counted from the call that adds it. After long idleness: idle.py."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ def figures_of(
         absolute=samples_ms,
         absolute_unit="ms",
         budget=BUDGETS["pick-up p50"],
-        note=f"a bare spawn takes {number(percentile(unit, 50) * 1000)} ms; {len(own)} samples",
+        note=f"a bare spawn takes {number(percentile(unit, 50) * 1000)} ms; {len(own)} samples, each commit included",
         values={"samples_ms": samples_ms, "bare_ms": [each * 1000 for each in unit]},
     )
     yield Figure(
