@@ -33,7 +33,7 @@ def fingerprint(target: Target) -> tuple[object, ...]:
 def test_a_backup_while_workers_drain_has_every_job_acknowledged_before_it_began(
     cli: Cli, tmp_path: Path, sqlite_home: Path
 ) -> None:
-    ids = cli.ok("enqueue", "--from", "-", stdin="echo done >>ran\n" * 1000).split()
+    ids = cli.ok("enqueue", "--from", "-", stdin="echo done >>ran\n" * 5000).split()
     supervisor = cli.start("worker", "start", "-n", "2")
     wait_for(lambda: (tmp_path / "ran").exists() or None, "the first job to run")
 

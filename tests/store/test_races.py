@@ -564,7 +564,7 @@ def add_workers(db: Database) -> None:
 
 def drop_from_fence(monkeypatch: pytest.MonkeyPatch, *guards: str) -> None:
     """Remove some of their guards from the settle statements."""
-    for name in ("_SETTLE_AS_CLAIMED", "_SETTLE_AND_SEE", "_SETTLE_AND_RECORD"):
+    for name in ("_SETTLE_AS_CLAIMED", "_SETTLE_AND_SEE"):
         text = getattr(moves, name)
         for guard in guards:
             assert guard in text

@@ -53,17 +53,6 @@ def insert(tx: "Tx", record: "dict[str, SqlValue]") -> None:
     tx.changed(_INSERT, record)
 
 
-def insert_from(source: str) -> str:
-    """Return the statement that puts a run on record if a common table expression holds a row."""
-    values = ", ".join(f"CAST(:run_{name} AS {_type_of(name)})" for name in Attempt.FIELDS)
-    return f"INSERT INTO attempts ({COLUMNS}) SELECT {values} FROM {source}"
-
-
-def _type_of(name: str) -> str:
-    kind = str(Attempt.__annotations__[name])
-    return "bigint" if "int" in kind else "bytea" if "bytes" in kind else "text"
-
-
 def page(tx: "Tx", seqs: "Sequence[int]", after: "tuple[int, int]", limit: int) -> list[Attempt]:
     """Return runs on record of some jobs beyond (job, run) `after`, in that order: one page of a walk over them all."""
     left = [seq for seq in seqs if seq >= after[0]]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from queuectl.store.lanes import Lane
 
 ALONE_PATIENCE_MS = 30_000
-FEW = 16
-"""Up to so many, each number of jobs to take has a statement of its own."""
 STUCK_WORDS = "cannot be ended"
 
 # The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
@@ -37,10 +35,16 @@ _HEAD = f"""
      ORDER BY priority DESC, seq
      LIMIT :wanted
 """
+_IS_PLAIN = """
+    EXISTS (SELECT 1
+              FROM lanes l
+              JOIN queues q ON q.name = l.queue
+             WHERE l.id = :lane_id AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
+"""
 _START = """
     UPDATE jobs
        SET state = 'processing', run = run + 1, worker_id = :worker_id, started_at = :now, updated_at = :now
-     WHERE state = 'pending' AND seq {seqs}
+     WHERE state = 'pending' AND seq IN ({seqs})
 """
 
 
@@ -76,13 +80,8 @@ def claim(tx: "Tx", taker: Taker, wanted: int, lanes_seen: "list[Row] | None" = 
 
 def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str) -> list[Job] | None:
     """Take the next jobs of a lane; None means that it takes more care, and nothing was taken."""
-    if not tx.dialect.joins_writes:
-        heads = _heads_of(tx, {lane_id: wanted})
-        return None if any(map(_asks_for_care, heads)) else _start(tx, heads, worker_id)
-    params: dict[str, SqlValue] = {"lane_id": lane_id, "worker_id": worker_id, "now": tx.now, "wanted": wanted}
-    number = str(wanted) if wanted <= FEW else ":wanted"
-    taken = [Job.of_row(row) for row in tx.rows(_take_sql(number), params)]
-    return sorted(taken, key=_order) or None
+    heads = _heads_of(tx, {lane_id: wanted}, is_plain=True)
+    return None if not heads or any(map(_asks_for_care, heads)) else _start(tx, heads, worker_id)
 
 
 def _claim_with_care(tx: "Tx", taker: Taker, wanted: int, seen: Map, *, is_idle: bool) -> Taken:
@@ -205,12 +204,16 @@ def cancel_requests(tx: "Tx", worker_id: str) -> list[int]:
     return [int(row[0] or 0) for row in rows]
 
 
-def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES) -> list[Job]:
-    """Return the next jobs of some lanes, so many of each, in the order in which they should run."""
+def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES, *, is_plain: bool = False) -> list[Job]:
+    """Return the next jobs of some lanes, so many of each, in the order in which they should run.
+
+    `is_plain` says that they were found to be open and unlimited a while ago: those that are not any more give nothing.
+    """
+    sql = _head(tx.dialect.skip_locked, is_plain=is_plain and not tx.dialect.is_local)
     heads: list[Job] = []
     for lane_id, wanted in shares.items():
         params = {"lane_id": lane_id, "wanted": wanted, "most_losses": most_losses}
-        heads += [Job.of_row(row) for row in tx.rows(_head(tx.dialect.skip_locked), params)]
+        heads += [Job.of_row(row) for row in tx.rows(sql, params)]
     return heads if len(shares) == 1 else sorted(heads, key=_order)
 
 
@@ -220,8 +223,8 @@ def _order(job: Job) -> tuple[int, int]:
 
 
 @cache
-def _head(skip_locked: str) -> str:
-    return f"{_HEAD} {skip_locked}"
+def _head(skip_locked: str, *, is_plain: bool) -> str:
+    return f"{_HEAD.replace('ORDER BY', f'AND {_IS_PLAIN} ORDER BY') if is_plain else _HEAD} {skip_locked}"
 
 
 def _asks_for_care(job: Job) -> bool:
@@ -312,30 +315,7 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
 
 @cache
 def _start_sql(names: str) -> str:
-    return _START.format(seqs=f"IN ({names})")
-
-
-@cache
-def _take_sql(number: str) -> str:
-    """Return the statement that finds and takes, unless one it finds asks for care, or the lane is shut by now.
-
-    A small number stands in the text, and the rows are named by an array: of a parameter or a join the planner would
-    expect thousands, and walk the table or plan anew each time.
-    """
-    care = f"(limits IS NOT NULL OR deadline_at IS NOT NULL OR losses >= {ALONE_FROM_LOSSES})"
-    heads = f"SELECT seq, {care} AS asks_for_care FROM ({_HEAD} FOR UPDATE SKIP LOCKED) AS next"
-    heads = heads.replace(":wanted", number).replace(":most_losses", str(MAX_LOSSES))
-    return f"""
-        WITH heads AS MATERIALIZED ({heads})
-        {_START.format(seqs="= ANY (ARRAY(SELECT seq FROM heads))")}
-           AND NOT EXISTS (SELECT 1 FROM heads WHERE asks_for_care)
-           AND EXISTS (SELECT 1
-                         FROM lanes l
-                         JOIN queues q ON q.name = l.queue
-                        WHERE l.id = :lane_id
-                          AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
-        RETURNING {COLUMNS}
-    """
+    return _START.format(seqs=names)
 
 
 def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:

@@ -41,8 +41,6 @@ class Dialect(ABC):
     """Ends a SELECT whose rows this transaction is about to change; waits for whoever holds them."""
     is_watched: str
     """A condition that holds while somebody wants to be told of changes; uses `:now`."""
-    joins_writes: bool
-    """Whether one statement may change several tables, or take what it finds: worth it where each is a round trip."""
     likely: str
     """Stands before a condition in brackets that is to be sought in an index, where the planner must be told."""
     for_share: str

@@ -32,9 +32,6 @@ _SETTLE = """
 # Others may have come to wait for it while it ran, which is rare, and RETURNING costs SQLite as much as the change.
 _SETTLE_AS_CLAIMED = f"{_SETTLE} AND has_dependents = :has_dependents"
 _SETTLE_AND_SEE = f"{_SETTLE} RETURNING has_dependents"
-_SETTLE_AND_RECORD = f"""
-    WITH settled AS ({_SETTLE_AND_SEE}) {attempts.insert_from("settled")} RETURNING (SELECT has_dependents FROM settled)
-"""
 
 
 # What a move changes beside the state. Those out of `processing` are written by `settle`, START by claims.py.
@@ -97,10 +94,6 @@ def settle(
 
 def _settle(tx: "Tx", changes: "dict[str, SqlValue]", record: "dict[str, SqlValue] | None") -> "SqlValue":
     """Write both and return whether others wait for the job by now; None means the claim was lost."""
-    if tx.dialect.joins_writes:
-        sql = _SETTLE_AND_SEE if record is None else _SETTLE_AND_RECORD
-        row = tx.row(sql, {**changes, **(record or {})})
-        return None if row is None else row[0]
     has_dependents = changes["has_dependents"]
     if not tx.changed(_SETTLE_AS_CLAIMED, changes):
         row = tx.row(_SETTLE_AND_SEE, changes)

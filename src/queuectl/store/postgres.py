@@ -84,7 +84,6 @@ class PostgresDialect(Dialect):
     for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
     likely = ""
-    joins_writes = True
     is_watched = "EXISTS (SELECT 1 FROM watchers WHERE expires_at > :now)"
 
     def __init__(self, url: str, *, is_patient: bool = True) -> None:

@@ -46,7 +46,6 @@ class SqliteDialect(Dialect):
     for_update = ""
     for_share = ""
     likely = "likely"
-    joins_writes = False
     is_watched = "1 = 1"  # to tell costs next to nothing here
 
     def __init__(
