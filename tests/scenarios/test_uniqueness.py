@@ -21,7 +21,7 @@ def store(cli: Cli) -> Iterator[Database]:
         yield database
 
 
-def race(cli: Cli, *words: str) -> list[tuple[int, str]]:
+def race(cli: Cli, *words: str, codes: tuple[int, ...] = (0, 6)) -> list[tuple[int, str]]:
     """Add a job from twenty processes at once; return the exit code and the output of each."""
     started = [
         subprocess.Popen(
@@ -38,7 +38,7 @@ def race(cli: Cli, *words: str) -> list[tuple[int, str]]:
     answers = []
     for process in started:
         out, said = process.communicate(timeout=DEADLINE_S)
-        assert process.returncode in (0, 6), said
+        assert process.returncode in codes, said
         answers.append((process.returncode, out.strip()))
     return answers
 
@@ -92,7 +92,8 @@ def test_of_twenty_processes_that_replace_a_running_job_no_two_run_at_once(
     first = cli.enqueue("--unique", "k", line)
     guard.wait_for_run(1)
 
-    race(cli, "--on-conflict", "replace", guard.around("sleep 0.2"))
+    # On a busy machine the last of twenty may wait for the others longer than PostgreSQL lets it; it then says so (5).
+    race(cli, "--on-conflict", "replace", guard.around("sleep 0.2"), codes=(0, 5, 6))
 
     wait_for(lambda: set(states(cli)) <= {"completed", "cancelled"}, "all at their end")
     assert "OVERLAP" not in guard.lines
