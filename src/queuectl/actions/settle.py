@@ -187,9 +187,9 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         backoff = fresh.own_backoff(working_settings(tx, environ).backoff)
         left_ms = None if fresh.deadline_at is None else fresh.deadline_at - tx.now
         verdict = judge(fresh, outcome, backoff, random.random(), left_ms)
-    record = attempts.record_of(claim, report, host, tx.now)
-    after = moves.settle(tx, claim, verdict, outcome.exit_code, record)
+    after = moves.settle(tx, claim, verdict, outcome.exit_code)
     if after is not None:
+        attempts.insert(tx, claim, report, host)
         if after.limits is not None:
             parking.release(tx, after.limit_list)
         if has_ties(after):

@@ -16,41 +16,37 @@ if TYPE_CHECKING:
 
 COLUMNS = columns_of(Attempt)
 
-_INSERT = f"INSERT INTO attempts ({COLUMNS}) VALUES ({', '.join(f':run_{name}' for name in Attempt.FIELDS)})"
+_INSERT = f"""
+    INSERT INTO attempts ({COLUMNS})
+    VALUES ({", ".join(f":{name}" for name in Attempt.FIELDS)})
+"""
 
 
-def record_of(claim: "Claim", report: "Report", host: str, now: int) -> "dict[str, SqlValue]":
-    """Return what is put on record of a run that ended, as the parameters of `insert`."""
-    job, outcome = claim.job, report.outcome
-    record: dict[str, SqlValue] = {
-        "run_job_seq": job.seq,
-        "run_run": job.run,
-        "run_attempt": job.attempts + 1,
-        "run_worker_id": job.worker_id,
-        "run_host": host,
-        "run_started_at": job.started_at,
-        "run_finished_at": now,
-        "run_outcome": outcome.kind.value,
-        "run_exit_code": outcome.exit_code,
-        "run_signal": outcome.signal,
-        "run_error": outcome.error,
-        "run_cpu_ms": report.cpu_ms,
-        "run_peak_memory_bytes": report.peak_memory_bytes,
-        "run_output_bytes": report.output_bytes,
-        "run_output_file": report.output_file,
-        "run_output_tail": report.output_tail,
-        "run_stderr_bytes": report.stderr_bytes,
-        "run_stderr_file": report.stderr_file,
-        "run_stderr_tail": report.stderr_tail,
-    }
-    if job.split_output and report.stderr_bytes is None:  # it has one, also where nobody could report it
-        record |= {"run_stderr_bytes": 0, "run_stderr_tail": b""}
-    return record
-
-
-def insert(tx: "Tx", record: "dict[str, SqlValue]") -> None:
+def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
     """Put a run that ended on record."""
-    tx.changed(_INSERT, record)
+    job, outcome = claim.job, report.outcome
+    tx.changed(
+        _INSERT,
+        {
+            "job_seq": job.seq,
+            "run": job.run,
+            "attempt": job.attempts + 1,
+            "worker_id": job.worker_id,
+            "host": host,
+            "started_at": job.started_at,
+            "finished_at": tx.now,
+            "outcome": outcome.kind.value,
+            "exit_code": outcome.exit_code,
+            "signal": outcome.signal,
+            "error": outcome.error,
+            "cpu_ms": report.cpu_ms,
+            "peak_memory_bytes": report.peak_memory_bytes,
+            "output_bytes": report.output_bytes,
+            "output_file": report.output_file,
+            "output_tail": report.output_tail,
+            **_stderr(job, report),
+        },
+    )
 
 
 def page(tx: "Tx", seqs: "Sequence[int]", after: "tuple[int, int]", limit: int) -> list[Attempt]:
@@ -86,6 +82,16 @@ def runs_of(tx: "Tx", job: "Job", first_run: int = 1) -> list[Attempt]:
     if job.state is State.PROCESSING and job.worker_id is not None:
         runs.append(_under_way(tx, job, job.worker_id))
     return runs
+
+
+def _stderr(job: "Job", report: "Report") -> "dict[str, SqlValue]":
+    """Return what is kept of stderr; a run of a job that keeps it apart has it, also where nobody could report it."""
+    is_missing = job.split_output and report.stderr_bytes is None
+    return {
+        "stderr_bytes": 0 if is_missing else report.stderr_bytes,
+        "stderr_file": report.stderr_file,
+        "stderr_tail": b"" if is_missing else report.stderr_tail,
+    }
 
 
 def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:

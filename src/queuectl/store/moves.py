@@ -3,11 +3,8 @@
 Every statement names the states a move may leave in its WHERE, so a job that has moved on is never touched.
 """
 
-from functools import cache
-
 from queuectl.model.job import Job
 from queuectl.model.states import FINAL, MOVES, Move, State
-from queuectl.store import attempts
 from queuectl.store.jobs import CHUNK, COLUMNS, listed
 
 TYPE_CHECKING = False
@@ -28,11 +25,17 @@ _SETTLE = """
            finished_at = :finished_at, exit_code = :exit_code, error = :error, worker_id = NULL, cancel_requested = 0,
            units = NULL, updated_at = :now
      WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id
+    RETURNING has_dependents
 """
-# Others may have come to wait for it while it ran, which is rare, and RETURNING costs SQLite as much as the change.
-_SETTLE_AS_CLAIMED = f"{_SETTLE} AND has_dependents = :has_dependents"
-_SETTLE_AND_SEE = f"{_SETTLE} RETURNING has_dependents"
 
+# Looked up first and moved after: most of the time nothing is due, and then this is one probe of jobs_due.
+_DUE = """
+    SELECT seq
+      FROM jobs
+     WHERE state IN ('scheduled', 'failed') AND run_at <= :now
+     ORDER BY run_at
+     LIMIT :most
+"""
 
 # What a move changes beside the state. Those out of `processing` are written by `settle`, START by claims.py.
 _EFFECTS = {
@@ -49,35 +52,26 @@ _EFFECTS = {
 }
 
 
-def settle(
-    tx: "Tx",
-    claim: "Claim",
-    verdict: "Verdict",
-    exit_code: int | None,
-    record: "dict[str, SqlValue] | None" = None,
-) -> Job | None:
-    """Write what becomes of a run, and put it on record; None means the claim was lost, and nothing was touched."""
+def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) -> Job | None:
+    """Write what becomes of a run; None means the claim was lost, and nothing was touched."""
     _check(verdict.move, verdict.state)
-    job, now = claim.job, tx.now
+    job = claim.job
     changes: dict[str, SqlValue] = {
         "state": verdict.state.value,
         "charged": verdict.charged,
         "losses": verdict.losses,
-        "run_at": job.run_at if verdict.delay_ms is None else now + verdict.delay_ms,
-        "finished_at": now if verdict.state in FINAL else None,
+        "run_at": job.run_at if verdict.delay_ms is None else tx.now + verdict.delay_ms,
+        "finished_at": tx.now if verdict.state in FINAL else None,
         "exit_code": exit_code,
         "error": verdict.error,
-        "now": now,
-        "seq": job.seq,
-        "run": job.run,
-        "worker_id": job.worker_id,
-        "has_dependents": job.has_dependents,
+        "now": tx.now,
+        **claim.fence,
     }
-    has_dependents = _settle(tx, changes, record)
-    if has_dependents is None:
+    row = tx.row(_SETTLE, changes)
+    if row is None:
         return None
     return job.replace(
-        has_dependents=has_dependents,
+        has_dependents=row[0],  # others may have come to wait for it while it ran
         state=verdict.state,
         attempts=job.attempts + verdict.charged,
         losses=job.losses + verdict.losses,
@@ -88,26 +82,13 @@ def settle(
         worker_id=None,
         cancel_requested=0,
         units=None,
-        updated_at=now,
+        updated_at=tx.now,
     )
-
-
-def _settle(tx: "Tx", changes: "dict[str, SqlValue]", record: "dict[str, SqlValue] | None") -> "SqlValue":
-    """Write both and return whether others wait for the job by now; None means the claim was lost."""
-    has_dependents = changes["has_dependents"]
-    if not tx.changed(_SETTLE_AS_CLAIMED, changes):
-        row = tx.row(_SETTLE_AND_SEE, changes)
-        if row is None:
-            return None
-        has_dependents = row[0]
-    if record is not None:
-        attempts.insert(tx, record)
-    return has_dependents
 
 
 def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
     """Make jobs whose time has come ready, the longest due first; return how many."""
-    rows = tx.rows(_due(tx.dialect.skip_locked), {"now": tx.now, "most": most})
+    rows = tx.rows(f"{_DUE} {tx.dialect.skip_locked}", {"now": tx.now, "most": most})
     if not rows:
         return 0
     names, params = listed("seq", [row[0] for row in rows])
@@ -119,17 +100,6 @@ def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
         """,
         {**params, "now": tx.now},
     )
-
-
-@cache
-def _due(skip_locked: str) -> str:
-    return f"""
-        SELECT seq
-          FROM jobs
-         WHERE state IN ('scheduled', 'failed') AND run_at <= :now
-         ORDER BY run_at
-         LIMIT :most {skip_locked}
-    """
 
 
 def park(tx: "Tx", job: Job, key: str, starting: "Collection[int]" = (), most: int = DUE_LIMIT) -> int:
