@@ -107,6 +107,12 @@ def target(request: pytest.FixtureRequest, sqlite_home: Path) -> Target:
 
 
 @pytest.fixture
+def sqlite_target(sqlite_home: Path) -> Target:
+    """An empty SQLite store, for what does not depend on the kind."""
+    return locate(None, {"QUEUECTL_HOME": str(sqlite_home)})
+
+
+@pytest.fixture
 def db(target: Target) -> Iterator[Database]:
     """An open store of each kind."""
     database = connect(target)

@@ -4,7 +4,7 @@
 # A word is a program and its package of the same name, or program:package. Words as arguments take the place of those
 # below; NEEDED_BY then says who asks.
 needed_by=${NEEDED_BY:-the tests}
-[ $# -gt 0 ] || set -- tmux strace faketime systemd-analyze:systemd zsh fish dot:graphviz parallel
+[ $# -gt 0 ] || set -- tmux strace faketime systemd-analyze:systemd zsh fish dot:graphviz parallel chromium promtool:prometheus
 
 missing=""
 for word in "$@"; do

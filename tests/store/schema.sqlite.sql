@@ -18,8 +18,11 @@ CREATE TABLE attempts (
     stderr_bytes INTEGER,
     stderr_file TEXT,
     stderr_tail BLOB,
+    waited_ms INTEGER,
     PRIMARY KEY (job_seq, run)
 ) WITHOUT ROWID;
+
+CREATE INDEX attempts_ended ON attempts (finished_at, outcome, started_at, waited_ms);
 
 CREATE TABLE audit (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -122,6 +125,7 @@ CREATE TABLE jobs (
     unique_key TEXT,
     unique_for_ms INTEGER,
     group_name TEXT,
+    waited_ms INTEGER,
     CHECK ((command IS NULL) <> (argv IS NULL)),
     CHECK ((state = 'processing') = (worker_id IS NOT NULL)),
     CHECK (state NOT IN ('scheduled', 'failed') OR run_at IS NOT NULL),
@@ -184,6 +188,15 @@ CREATE TABLE queues (
     priority INTEGER
 ) WITHOUT ROWID;
 
+CREATE TABLE requests (
+    key         TEXT PRIMARY KEY,
+    fingerprint TEXT NOT NULL,
+    answer      TEXT NOT NULL,
+    expires_at  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX requests_expiry ON requests (expires_at);
+
 CREATE TABLE schedules (
     name          TEXT PRIMARY KEY,
     -- A line in the zone, or a period and the instant it is counted from.
@@ -204,6 +217,18 @@ CREATE TABLE schedules (
 ) WITHOUT ROWID;
 
 CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+
+CREATE TABLE tokens (
+    id             TEXT PRIMARY KEY,
+    name           TEXT NOT NULL UNIQUE,
+    role           TEXT NOT NULL CHECK (role IN ('read', 'submit', 'operate', 'admin')),
+    hash           TEXT NOT NULL UNIQUE,
+    created_at     INTEGER NOT NULL,
+    created_by     TEXT NOT NULL,
+    expires_at     INTEGER,
+    last_used_at   INTEGER,
+    last_used_from TEXT
+) WITHOUT ROWID;
 
 CREATE TABLE unique_keys (
     key         TEXT PRIMARY KEY,

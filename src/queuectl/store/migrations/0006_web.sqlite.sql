@@ -1,0 +1,31 @@
+-- What the web face needs: how long runs waited, runs by the time they ended, tokens, and requests that came once.
+-- Beside this file: the same for PostgreSQL.
+
+-- From when it was ready until it was taken; written by the claim, kept with the run.
+ALTER TABLE jobs ADD COLUMN waited_ms INTEGER;
+ALTER TABLE attempts ADD COLUMN waited_ms INTEGER;
+
+-- Covers every figure of a time range (store/stats.py), so that no run itself is read.
+CREATE INDEX attempts_ended ON attempts (finished_at, outcome, started_at, waited_ms);
+
+-- Only a hash is kept: nobody who reads this table can log in with it.
+CREATE TABLE tokens (
+    id             TEXT PRIMARY KEY,
+    name           TEXT NOT NULL UNIQUE,
+    role           TEXT NOT NULL CHECK (role IN ('read', 'submit', 'operate', 'admin')),
+    hash           TEXT NOT NULL UNIQUE,
+    created_at     INTEGER NOT NULL,
+    created_by     TEXT NOT NULL,
+    expires_at     INTEGER,
+    last_used_at   INTEGER,
+    last_used_from TEXT
+) WITHOUT ROWID;
+
+-- Answers to requests that must have an effect once, by the key their sender gave (Idempotency-Key).
+CREATE TABLE requests (
+    key         TEXT PRIMARY KEY,
+    fingerprint TEXT NOT NULL,
+    answer      TEXT NOT NULL,
+    expires_at  INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX requests_expiry ON requests (expires_at);

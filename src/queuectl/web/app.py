@@ -1,0 +1,46 @@
+"""App: puts the parts of the web face together around one store."""
+
+import os
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.staticfiles import StaticFiles
+
+from queuectl import __version__
+from queuectl.web.guard import Guard
+from queuectl.web.pages import queues as queues_page
+from queuectl.web.problems import add_problems
+from queuectl.web.rest import queues
+from queuectl.web.stores import Stores
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from queuectl.actions.connect import Target
+
+STATIC = os.path.join(os.path.dirname(__file__), "static")
+API = "/api/v1"
+REST = (queues,)
+PAGES = (queues_page,)
+
+
+def make_app(target: "Target") -> FastAPI:
+    """Return the whole web face of a store."""
+    stores = Stores(target)
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> "AsyncIterator[None]":
+        yield
+        stores.close()
+
+    app = FastAPI(title="queuectl", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+    app.state.stores = stores
+    app.add_middleware(Guard)
+    add_problems(app)
+    for module in REST:
+        app.include_router(module.router, prefix=API)
+    for module in PAGES:
+        app.include_router(module.router, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    return app

@@ -1,0 +1,1 @@
+"""The dashboard: one module per page, which reads what its template shows."""

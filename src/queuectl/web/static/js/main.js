@@ -1,0 +1,1 @@
+// Starts what a page needs.
