@@ -4,13 +4,13 @@ A mutex (`enqueue --mutex NAME`) is a limit of one that nobody has to make; `lis
 """
 
 from queuectl.actions import gatekeeping
+from queuectl.actions.shapes import full_limit_shape, limit_set_shape, limit_shape
 from queuectl.cli.parser import add_verbs
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import facts, print_json, short, table, when
 from queuectl.errors import NotFound
 from queuectl.model.checks import check_name, check_own_name
 from queuectl.model.limits import LIMIT, MUTEX
-from queuectl.model.shapes import time_shape
 from queuectl.model.units import counted
 from queuectl.store import overview
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args, Parser
     from queuectl.store.database import Tx
     from queuectl.store.overview import LimitView
-
-    Shape = dict[str, object]
 
 EXAMPLES = """\
   queuectl limit set api 4
@@ -73,7 +71,7 @@ def run_list(args: "Args") -> int:
     known = open_store(args).read(overview.all_limits)
     if args.json:
         for view in known:
-            print_json(_shape(view))
+            print_json(limit_shape(view))
         return 0
     rows = [(view.name, view.kind, _slots(view), str(view.held), str(view.waiting)) for view in known]
     table(("NAME", "KIND", "SLOTS", "HELD", "WAITING"), rows, right=("SLOTS", "HELD", "WAITING"))
@@ -95,7 +93,7 @@ def run_show(args: "Args") -> int:
 
     view, now = open_store(args).read(look)
     if args.json:
-        print_json(_full_shape(view))
+        print_json(full_limit_shape(view))
     else:
         facts(_facts(view, now))
     return 0
@@ -106,7 +104,7 @@ def run_set(args: "Args") -> int:
     name = check_own_name("limit", args.name)
     done = gatekeeping.set_limit(open_store(args), name, args.slots, who=who())
     if args.json:
-        print_json({"limit": name, "slots": done.slots, "before": done.before, "released": done.released})
+        print_json(limit_set_shape(done))
         return 0
     was = "new, " if done.before is None else f"{done.before} -> " if done.before != done.slots else "is so already: "
     released = f"; {counted(done.released, 'job')} back in the line" if done.released else ""
@@ -127,25 +125,6 @@ def run_delete(args: "Args") -> int:
 
 def _slots(view: "LimitView") -> str:
     return "-" if view.slots is None else str(view.slots)
-
-
-def _shape(view: "LimitView") -> "Shape":
-    return {
-        "name": view.name,
-        "kind": view.kind,
-        "slots": view.slots,
-        "held": view.held,
-        "waiting": view.waiting,
-        "created_at": time_shape(view.created_at),
-    }
-
-
-def _full_shape(view: "LimitView") -> "Shape":
-    holders = [
-        {"id": job.id, "queue": job.queue, "worker": job.worker_id, "started_at": time_shape(job.started_at)}
-        for job in view.holders
-    ]
-    return {**_shape(view), "holders": holders, "next": list(view.next)}
 
 
 def _facts(view: "LimitView", now: int) -> "Iterator[tuple[str, str]]":

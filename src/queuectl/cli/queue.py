@@ -6,6 +6,7 @@ A queue exists from the first job or command that names it.
 from queuectl.actions import control, gatekeeping
 from queuectl.actions.gatekeeping import setting_text
 from queuectl.actions.liveness import serving
+from queuectl.actions.shapes import able, full_queue_shape, queue_set_shape, queue_shape, ready_since
 from queuectl.cli.parser import add_verbs
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import age, facts, note, print_json, table, when
@@ -13,7 +14,6 @@ from queuectl.errors import BadInput
 from queuectl.model.checks import check_name
 from queuectl.model.queue import queue_settings_shape
 from queuectl.model.rate import RATE_HELP
-from queuectl.model.shapes import counts_shape, time_shape
 from queuectl.model.states import State
 from queuectl.model.units import DURATION_HELP, counted, duration_text
 from queuectl.store import overview, queues
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.queue import Queue
     from queuectl.store.database import Tx
-    from queuectl.store.overview import LaneView, QueueView
+    from queuectl.store.overview import QueueView
     from queuectl.store.workers import Worker
-
-    Shape = dict[str, object]
 
 EXAMPLES = """\
   queuectl queue list
@@ -97,7 +95,7 @@ def run_list(args: "Args") -> int:
     known, now = open_store(args).read(look)
     if args.json:
         for view in known:
-            print_json(_shape(view))
+            print_json(queue_shape(view))
         return 0
     rows = [
         (
@@ -126,7 +124,7 @@ def run_show(args: "Args") -> int:
 
     view, serve, now = open_store(args).read(look)
     if args.json:
-        print_json(_full_shape(view, serve, now))
+        print_json(full_queue_shape(view, serve, now))
     else:
         facts(_facts(view, serve, now))
     return 0
@@ -141,8 +139,7 @@ def run_set(args: "Args") -> int:
         raise BadInput("nothing to set", hint=f"give {', '.join(SETTING_FLAGS)}; the word none takes one back")
     done = gatekeeping.set_queue(open_store(args), name, fields, who=who())
     if args.json:
-        changes = {setting: {"from": old, "to": new} for setting, (old, new) in done.changes.items()}
-        print_json({"queue": name, "created": done.is_new, "changes": changes, **queue_settings_shape(done.queue)})
+        print_json(queue_set_shape(done))
         return 0
     if done.is_new:
         note(f"queue {name} is new: nothing was ever put into it")
@@ -188,38 +185,6 @@ def _say(args: "Args", name: str, state: str, changed: bool) -> int:
     return 0
 
 
-def _shape(view: "QueueView") -> "Shape":
-    queue = view.queue
-    return {
-        "queue": queue.name,
-        "paused_at": time_shape(queue.paused_at),
-        "created_at": time_shape(queue.created_at),
-        **queue_settings_shape(queue),
-        "next_start_at": time_shape(queue.next_start_at),
-        **counts_shape(view.counts),
-    }
-
-
-def _full_shape(view: "QueueView", serve: "Sequence[Worker]", now: int) -> "Shape":
-    oldest = view.oldest
-    return {
-        **_shape(view),
-        "oldest_ready": None
-        if oldest is None
-        else {"id": oldest.id, "since": time_shape(_ready_since(view)), "seconds": (now - _ready_since(view)) / 1000},
-        "workers": [worker.id for worker in serve],
-        "lanes": [
-            {
-                "needs": list(lane.needs.labels),
-                "use": lane.needs.use,
-                "ready": lane.ready,
-                "workers": _able(lane, serve),
-            }
-            for lane in view.lanes
-        ],
-    }
-
-
 def _facts(view: "QueueView", serve: "Sequence[Worker]", now: int) -> "Iterator[tuple[str, str]]":
     queue = view.queue
     yield "Queue", queue.name
@@ -234,13 +199,13 @@ def _facts(view: "QueueView", serve: "Sequence[Worker]", now: int) -> "Iterator[
     yield "Priority", setting_text("priority", queue.priority or 0)
     yield "Jobs", ", ".join(f"{number} {state}" for state, number in sorted(view.counts.items())) or "none"
     if view.oldest is not None:
-        yield "Oldest ready", f"{view.oldest.id}, ready {age(_ready_since(view), now)}"
+        yield "Oldest ready", f"{view.oldest.id}, ready {age(ready_since(view), now)}"
     yield "Workers", _workers_text(queue.name, serve)
     for lane in view.lanes:
         if lane.needs.words:
             yield (
                 "Needs",
-                f"{lane.needs.words}: {lane.ready} ready, {counted(_able(lane, serve), 'worker')} can run them",
+                f"{lane.needs.words}: {lane.ready} ready, {counted(able(lane, serve), 'worker')} can run them",
             )
     yield "Created", when(queue.created_at, now)
 
@@ -256,19 +221,8 @@ def _default(settings: "Mapping[str, object]", name: str, setting: str) -> str:
     return f"as setting {setting} says" if value is None else setting_text(name, value)
 
 
-def _ready_since(view: "QueueView") -> int:
-    """Return when the oldest ready job could have run, as far as its own time goes."""
-    assert view.oldest is not None
-    return max(view.oldest.created_at, view.oldest.run_at or 0)
-
-
 def _workers_text(queue: str, serve: "Sequence[Worker]") -> str:
     if not serve:
         return f"none serves it; start one: queuectl worker start -d --queue {queue}"
     more = f" and {len(serve) - WORKERS_NAMED} more" if len(serve) > WORKERS_NAMED else ""
     return f"{len(serve)}: {', '.join(worker.id[:SHORT_ID] for worker in serve[:WORKERS_NAMED])}{more}"
-
-
-def _able(lane: "LaneView", serve: "Sequence[Worker]") -> int:
-    """Return how many of these workers have what the jobs of a lane need."""
-    return sum(worker.supply.could_take(lane.needs) for worker in serve)

@@ -5,13 +5,12 @@ import select
 import sys
 import time
 
+from queuectl.actions.snapshot import look_closely, status_shape
 from queuectl.cli.status import (
     counts_table,
     group_lines,
-    look_closely,
     no_worker_line,
     print_status,
-    status_shape,
     waiting_lines,
     workers_table,
 )
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
 
     from queuectl.actions.connect import Target
+    from queuectl.actions.snapshot import Snapshot
     from queuectl.cli.parser import Args
-    from queuectl.cli.status import Snapshot
     from queuectl.store.database import Database
 
 REDRAW_EVERY_S = 1.0
@@ -57,9 +56,9 @@ class Scene(Value):
 def watch_status(args: "Args", target: "Target", database: "Database") -> int:
     """Show where everything stands until Ctrl-C."""
     scene = Scene(
-        look=look_closely,
+        look=lambda database: database.read(look_closely),
         compared=_compared,
-        shape=lambda found: status_shape(found, database),
+        shape=lambda found: status_shape(found, database.dialect),
         show=print_status,
         page=_page,
     )

@@ -5,34 +5,24 @@ With --group: how far a group is, how quickly it goes on, and what failed in it;
 
 import sys
 
-from queuectl.actions.unservable import unservable
-from queuectl.cli.store import connect, is_living, target_of
+from queuectl.actions.snapshot import look, status_shape
+from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import print_json, table
-from queuectl.cli.worker import WORKER_RIGHT, load_of, worker_shape
+from queuectl.cli.worker import WORKER_RIGHT
 from queuectl.cli.worker import workers_table as table_of
 from queuectl.model.checks import check_name
-from queuectl.model.shapes import counts_shape
 from queuectl.model.states import State
 from queuectl.model.units import counted
-from queuectl.model.value import Value
-from queuectl.store import group_views, jobs, queues, workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from queuectl.actions.unservable import Unservable
+    from queuectl.actions.snapshot import Snapshot
     from queuectl.cli.parser import Args, Parser
-    from queuectl.cli.worker import Load
-    from queuectl.model.job import Job
-    from queuectl.model.queue import Queue
-    from queuectl.store.database import Database, Tx
-    from queuectl.store.workers import Worker
 
     Table = tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]
 
-NEWEST_DEAD = 5
-GROUPS = 5
 ALWAYS_SHOWN = frozenset({State.PENDING, State.PROCESSING, State.COMPLETED, State.FAILED, State.DEAD})
 EXAMPLES = """\
   queuectl status
@@ -51,27 +41,6 @@ Nothing here yet. Three commands to try:
   queuectl worker start --until-idle
   queuectl logs last
 """
-
-
-class Snapshot(Value):
-    """Where everything stands at one moment."""
-
-    counts: "dict[str, dict[State, int]]"
-    queues: "list[Queue]"
-    workers: "list[Worker]"
-    load: "Load"
-    unservable: "list[Unservable]"
-    """What is ready and no living worker could ever take."""
-    groups: list[str]
-    """Those with jobs that have not ended, the newest first; not more than a line holds."""
-    now: int
-    dead: "tuple[Job, ...]" = ()
-    """Those that died last, where somebody looked closely."""
-
-    @property
-    def total(self) -> dict[State, int]:
-        """How many jobs are in each state, over all queues."""
-        return {state: sum(of_queue.get(state, 0) for of_queue in self.counts.values()) for state in State}
 
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
@@ -98,42 +67,14 @@ def run(args: "Args") -> int:
         from queuectl.cli.screen import watch_status
 
         return watch_status(args, target, database)
-    found = look(database)
+    found = database.read(look)
     if args.json:
-        print_json(status_shape(found, database))
+        print_json(status_shape(found, database.dialect))
     elif not found.queues:
         print(_FIRST_STEPS, end="")
     else:
         print_status(found)
     return 0
-
-
-def look(database: "Database") -> Snapshot:
-    """Read where everything stands."""
-    return database.read(_snapshot)
-
-
-def look_closely(database: "Database") -> Snapshot:
-    """Read where everything stands, and which jobs died last."""
-
-    def read(tx: "Tx") -> Snapshot:
-        return _snapshot(tx).replace(dead=tuple(jobs.latest_dead(tx, jobs.Filter(), NEWEST_DEAD)))
-
-    return database.read(read)
-
-
-def _snapshot(tx: "Tx") -> Snapshot:
-    rows = [worker for worker in workers.live(tx) if worker.kind == workers.WORKER]
-    living = [worker for worker in rows if is_living(worker, tx.dialect)]
-    return Snapshot(
-        counts=jobs.counts(tx),
-        queues=queues.all_queues(tx),
-        workers=living,
-        load=load_of(tx, living),
-        unservable=unservable(tx, living),
-        groups=group_views.under_way(tx, GROUPS),
-        now=tx.now,
-    )
 
 
 def print_status(found: Snapshot) -> None:
@@ -148,24 +89,6 @@ def print_status(found: Snapshot) -> None:
         print()
         print("\n".join(lines))
     sys.stdout.flush()
-
-
-def status_shape(found: Snapshot, database: "Database") -> "dict[str, object]":
-    """Return it as JSON."""
-    return {
-        "jobs": counts_shape(found.total),
-        "queues": [
-            {
-                "queue": queue.name,
-                "paused": queue.paused_at is not None,
-                **counts_shape(found.counts.get(queue.name, {})),
-            }
-            for queue in found.queues
-        ],
-        "workers": [worker_shape(worker, found.load, database.dialect) for worker in found.workers],
-        "unservable": [one.shape for one in found.unservable],
-        "groups": found.groups,
-    }
 
 
 def counts_table(found: Snapshot) -> "Table":

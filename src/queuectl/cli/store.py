@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args
     from queuectl.model.job import Job
     from queuectl.store.database import Database, Tx
-    from queuectl.store.dialect import Dialect
-    from queuectl.store.workers import Worker
 
-__all__ = ["connect", "find_job", "is_living", "open_store", "target_of", "who"]
+__all__ = ["connect", "find_job", "open_store", "target_of", "who"]
 
 who = user_at_host
 
@@ -36,11 +34,3 @@ def find_job(tx: "Tx", job_id: str) -> "Job":
     if job is None:
         raise no_such_job(tx, job_id)
     return job
-
-
-def is_living(worker: "Worker", dialect: "Dialect") -> bool:
-    """Whether a worker lives, as far as this host can tell; one on another host is believed."""
-    from queuectl.actions.liveness import pulse  # adding a job asks for no worker, and start-up time counts
-    from queuectl.system.liveness import Pulse
-
-    return pulse(worker, dialect) is not Pulse.DEAD

@@ -5,31 +5,30 @@ import sys
 import time
 
 from queuectl import clock
+from queuectl.actions.fleet import is_living, load_of, state_of, worker_shape
 from queuectl.cli.install import INSTALL_EXAMPLES, UNINSTALL_EXAMPLES, add_install_arguments, run_uninstall
 from queuectl.cli.install import run_install as install_workers
 from queuectl.cli.parser import STANDS, add_verbs
-from queuectl.cli.store import is_living, open_store, target_of, who
+from queuectl.cli.store import open_store, target_of, who
 from queuectl.cli.text import moment, note, print_json, table
 from queuectl.errors import BadInput, WaitTimedOut
 from queuectl.model.duty import Duty, read_duty
-from queuectl.model.needs import amount_text, used
+from queuectl.model.needs import amount_text
 from queuectl.model.units import DURATION_HELP, counted, duration_ms
-from queuectl.model.value import Value
 from queuectl.store import workers
-from queuectl.store.takers import Taker
 from queuectl.system.names import CLAIM_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from queuectl.actions.fleet import Load
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.lease import Watched
     from queuectl.runtime.log import Log
     from queuectl.runtime.spawn import Started
     from queuectl.runtime.supervisor import Plan
     from queuectl.store.database import Database, Tx
-    from queuectl.store.dialect import Dialect
     from queuectl.store.workers import Worker
 
 MAX_WORKERS = 1000
@@ -223,55 +222,12 @@ def run_list(args: "Args") -> int:
         for worker in rows:
             print_json(worker_shape(worker, load, database.dialect))
     elif rows:
-        states = {row.id: _state(row, database.dialect) for row in rows} if args.all else None
+        states = {row.id: state_of(row, database.dialect) for row in rows} if args.all else None
         headers, cells = workers_table(rows, load, now, states)
         table(headers, cells, right=WORKER_RIGHT)
     else:
         note("no worker is running; start one: queuectl worker start -d")
     return 0
-
-
-class Load(Value):
-    """What workers are busy with, by their ids."""
-
-    held: "dict[str, list[str]]"
-    """The jobs that each runs."""
-    used: "dict[str, dict[str, int]]"
-    """How much is taken of the resources it shares with the workers of its start."""
-
-
-def load_of(tx: "Tx", rows: "Sequence[Worker]") -> Load:
-    """Read what workers are busy with."""
-    from queuectl.store.gates import units_taken
-
-    taken = {row.id: row.supply.left(units_taken(tx, Taker.of_worker(row))) for row in rows if row.resources}
-    return Load(
-        held=workers.jobs_held(tx), used={row.id: used(row.supply, taken[row.id]) for row in rows if row.id in taken}
-    )
-
-
-def worker_shape(worker: "Worker", load: Load, dialect: "Dialect") -> dict[str, object]:
-    """Return a worker as JSON."""
-    from queuectl.model.shapes import time_shape
-
-    taken, supply = load.used.get(worker.id, {}), worker.supply
-    return {
-        "id": worker.id,
-        "kind": worker.kind,
-        "state": _state(worker, dialect),
-        "pid": worker.pid,
-        "host": worker.host,
-        "queues": worker.queue_list,
-        "weights": worker.weight_map,
-        "labels": list(supply.labels),
-        "resources": {name: {"total": total, "used": taken.get(name, 0)} for name, total in supply.resources.items()},
-        "slots": worker.slots,
-        "jobs": load.held.get(worker.id, []),
-        "heartbeat_at": time_shape(worker.beat_at),
-        "started_at": time_shape(worker.started_at),
-        "stopping": worker.stop,
-        "version": worker.version,
-    }
 
 
 def workers_table(
@@ -319,12 +275,6 @@ def _queues_text(worker: "Worker") -> str:
     if queues is None:
         return "all"
     return ",".join(f"{name}:{weights[name]}" if name in weights else name for name in queues) or "(one job)"
-
-
-def _state(worker: "Worker", dialect: "Dialect") -> str:
-    if worker.state == workers.LIVE and not is_living(worker, dialect):
-        return workers.LOST
-    return worker.state
 
 
 def _stay(args: "Args", plan: "Plan", log: "Log") -> int:
