@@ -149,6 +149,10 @@ class Processes:
         """
         return self._grown(self._tied(leader) | self._marked(mark), known)
 
+    def of_leader(self, leader: int) -> list[int]:
+        """Return the group, session and descendants of a leader; unlike `tree` it reads nobody's environment."""
+        return self._grown(self._tied(leader), {})
+
     def left_of(self, left: "Left", known: dict[int, float]) -> list[int]:
         """Return what lives of a command whose worker is gone.
 
