@@ -77,7 +77,7 @@ def run(args: "Args") -> int:
     return 0
 
 
-def print_status(found: Snapshot) -> None:
+def print_status(found: "Snapshot") -> None:
     """Print it as text."""
     table(*counts_table(found)[:2], right=counts_table(found)[2])
     print()
@@ -91,7 +91,7 @@ def print_status(found: Snapshot) -> None:
     sys.stdout.flush()
 
 
-def counts_table(found: Snapshot) -> "Table":
+def counts_table(found: "Snapshot") -> "Table":
     """Return a row per queue; a state that is rare and that no job is in has no column."""
     total = found.total
     states = [state for state in State if state in ALWAYS_SHOWN or total[state]]
@@ -108,18 +108,18 @@ def counts_table(found: Snapshot) -> "Table":
     return headers, rows, headers[1:]
 
 
-def workers_table(found: Snapshot) -> "Table":
+def workers_table(found: "Snapshot") -> "Table":
     """Return a row per living worker."""
     return *table_of(found.workers, found.load, found.now), WORKER_RIGHT
 
 
-def no_worker_line(found: Snapshot) -> str:
+def no_worker_line(found: "Snapshot") -> str:
     """Say that nobody works, and what starts a worker, unless nothing waits but what such a one could not take."""
     is_for_any = found.total[State.PENDING] > sum(one.jobs for one in found.unservable)
     return f"{NO_WORKER}; start one: queuectl worker start -d" if is_for_any or not found.unservable else NO_WORKER
 
 
-def waiting_lines(found: Snapshot) -> list[str]:
+def waiting_lines(found: "Snapshot") -> list[str]:
     """Return a line for each queue and each kind of job that no worker takes, with what starts one that would."""
     unserved = [
         f"no running worker serves queue {queue.name}, where {counted(ready, 'job')} wait{'s' * (ready == 1)}; "
@@ -131,7 +131,7 @@ def waiting_lines(found: Snapshot) -> list[str]:
     return [*unserved, *(f"{one.words}; start one: {one.remedy}" for one in found.unservable)]
 
 
-def group_lines(found: Snapshot) -> list[str]:
+def group_lines(found: "Snapshot") -> list[str]:
     """Return a line that names the groups under way, and the command that shows how far they are."""
     if not found.groups:
         return []

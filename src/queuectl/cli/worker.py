@@ -231,7 +231,7 @@ def run_list(args: "Args") -> int:
 
 
 def workers_table(
-    rows: "Sequence[Worker]", load: Load, now: int, states: "Mapping[str, str] | None" = None
+    rows: "Sequence[Worker]", load: "Load", now: int, states: "Mapping[str, str] | None" = None
 ) -> "tuple[tuple[str, ...], list[tuple[str, ...]]]":
     """Return headers and a row per worker; kind and state where those are given, what they have where any has."""
     columns: dict[str, Callable[[Worker], str]] = {
@@ -249,7 +249,7 @@ def workers_table(
     return tuple(columns), [tuple(cell(one) for cell in columns.values()) for one in rows]
 
 
-def _jobs_text(worker: "Worker", load: Load) -> str:
+def _jobs_text(worker: "Worker", load: "Load") -> str:
     jobs = load.held.get(worker.id, [])
     shown = " ".join(jobs[:8]) + (f" and {len(jobs) - 8} more" if len(jobs) > 8 else "")
     if worker.stop is not None and worker.state == workers.LIVE:
@@ -257,7 +257,7 @@ def _jobs_text(worker: "Worker", load: Load) -> str:
     return shown or "-"
 
 
-def _resources_text(worker: "Worker", load: Load) -> str:
+def _resources_text(worker: "Worker", load: "Load") -> str:
     """Say how much is taken of what it shares with the workers of its start: `gpu=1/2`."""
     taken = load.used.get(worker.id, {})
     return (
