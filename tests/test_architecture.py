@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "__init__": {"api", "errors", "model"},
     "errors": set(),
     "clock": set(),
+    "schemas": set(),
     "model": BASE,
     "settings": {"errors", "model"},
     "store": MIDDLE,
@@ -28,7 +29,7 @@ MAY_IMPORT = {
     "runtime": MIDDLE | {"store", "system", "actions"},
     "api": MIDDLE | {"store", "system", "actions", "runtime"},
     "cli": MIDDLE | {"store", "system", "actions", "runtime"},
-    "web": MIDDLE | {"store", "system", "actions", "runtime"},
+    "web": MIDDLE | {"schemas", "store", "system", "actions", "runtime"},
     "__main__": {"cli"},
 }
 

@@ -13,13 +13,13 @@ import pytest
 from referencing import Registry, Resource
 from referencing.jsonschema import SchemaRegistry
 
-import queuectl.cli
+import queuectl.schemas
 from queuectl.cli.main import COMMANDS
 from queuectl.cli.parser import Parser, make_parser
 from tests.cli.systemd import Recorder
 from tests.program import PROGRAM, Cli, wait_for
 
-SCHEMAS = Path(queuectl.cli.__file__).parent / "schemas"
+SCHEMAS = Path(queuectl.schemas.__file__).parent
 SHARED = {"types", "job", "attempt", "worker", "group"}
 GROUPS = ("worker", "dlq", "queue", "limit", "schedule", "config")
 NOWHERE = {"db": None, "json": False}

@@ -3,14 +3,17 @@
 import os
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 
 from queuectl import __version__
+from queuectl.web.edge import Edge
 from queuectl.web.guard import Guard
+from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import queues as queues_page
 from queuectl.web.problems import add_problems
 from queuectl.web.rest import queues
+from queuectl.web.rest.asking import only_known_queries
 from queuectl.web.stores import Stores
 
 TYPE_CHECKING = False
@@ -34,12 +37,22 @@ def make_app(target: "Target") -> FastAPI:
         yield
         stores.close()
 
-    app = FastAPI(title="queuectl", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="queuectl",
+        version=__version__,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=operation_id,
+        redirect_slashes=False,
+    )
     app.state.stores = stores
     app.add_middleware(Guard)
+    app.add_middleware(Edge)  # the last one added is the first one passed
     add_problems(app)
+    add_openapi(app)
     for module in REST:
-        app.include_router(module.router, prefix=API)
+        app.include_router(module.router, prefix=API, dependencies=[Depends(only_known_queries)])
     for module in PAGES:
         app.include_router(module.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -1,64 +1,159 @@
 """Problems: errors as RFC 9457 documents for programs and as a page for people. One of the two edges that do so."""
 
+import json
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
-from queuectl.errors import BadInput, NotFound, QueuectlError, Refused, StoreError, WaitTimedOut
+from queuectl.errors import BadInput, NotFound, QueuectlError, Refused, StoreBusy, StoreError, WaitTimedOut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROBLEM = "application/problem+json"
-_STATUSES = (
-    (BadInput, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (NotFound, HTTPStatus.NOT_FOUND),
-    (Refused, HTTPStatus.CONFLICT),
-    (WaitTimedOut, HTTPStatus.REQUEST_TIMEOUT),
-    (StoreError, HTTPStatus.SERVICE_UNAVAILABLE),
-)
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+RETRY_AFTER_S = 5
+RETRY_BUSY_AFTER_S = 1
 
 
 class Forbidden(QueuectlError):
     """Something this visitor may not do."""
 
 
+class BadRequest(QueuectlError):
+    """A request that cannot be read: broken JSON, an address no text can be."""
+
+
+class TooLarge(QueuectlError):
+    """A body of more bytes than are taken."""
+
+
+class WrongMedia(QueuectlError):
+    """A body of another kind than the one that is read here."""
+
+
+class BadRange(QueuectlError):
+    """A part was asked for that is not there."""
+
+    def __init__(self, message: str, *, size: int) -> None:
+        super().__init__(message, hint="ask without a Range for all of it")
+        self.size = size
+
+
+class Crowded(QueuectlError):
+    """Too many of these are under way already."""
+
+
+_STATUSES = (
+    (Forbidden, HTTPStatus.FORBIDDEN),
+    (BadRequest, HTTPStatus.BAD_REQUEST),
+    (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (WrongMedia, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
+    (BadRange, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE),
+    (Crowded, HTTPStatus.SERVICE_UNAVAILABLE),
+    (BadInput, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (NotFound, HTTPStatus.NOT_FOUND),
+    (Refused, HTTPStatus.CONFLICT),
+    (WaitTimedOut, HTTPStatus.REQUEST_TIMEOUT),
+    (StoreError, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+_TITLES = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Content Too Large", HTTPStatus.UNPROCESSABLE_ENTITY: "Unusable Values"}
+_TITLES[HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE] = "Range Not Satisfiable"
+
+
 def add_problems(app: FastAPI) -> None:
-    """Have every error answered as a problem document."""
+    """Have every error that is expected answered as a problem; those that are not are the edge's."""
     app.add_exception_handler(QueuectlError, _told)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _broken)
 
 
-def problem(status: HTTPStatus, detail: str, *, hint: str = "", headers: dict[str, str] | None = None) -> Response:
+def problem(status: HTTPStatus, detail: str, *, hint: str = "", headers: "Mapping[str, str] | None" = None) -> Response:
     """Return a problem document."""
-    shape = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
-    return JSONResponse(shape | ({"hint": hint} if hint else {}), status.value, headers, media_type=PROBLEM)
+    shape = {"type": "about:blank", "title": title_of(status), "status": status.value, "detail": detail}
+    text = json.dumps(shape | ({"hint": hint} if hint else {}))  # in ASCII: what was sent may be no text at all
+    return Response(text, status.value, None if headers is None else dict(headers), media_type=PROBLEM)
+
+
+def answer_problem(
+    request: Request, status: HTTPStatus, detail: str, *, hint: str = "", headers: "Mapping[str, str] | None" = None
+) -> Response:
+    """Return a problem as whoever asks can read it: a page for a browser that asks for one, else a document."""
+    if not wants_page(request):
+        return problem(status, detail, hint=hint, headers=headers)
+    from queuectl.web.errorpage import draw_error
+
+    return draw_error(request, status, title_of(status), detail, hint=hint, headers=headers)
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person asks with a browser, and not a program."""
+    path = request.url.path.removeprefix(str(request.scope.get("root_path", "")))
+    return "text/html" in request.headers.get("accept", "") and path != "/api" and not path.startswith("/api/")
+
+
+def title_of(status: HTTPStatus) -> str:
+    """Return what a status is called."""
+    return _TITLES.get(status, status.phrase)
 
 
 def status_of(error: QueuectlError) -> HTTPStatus:
     """Return the HTTP status of an error."""
-    if isinstance(error, Forbidden):
-        return HTTPStatus.FORBIDDEN
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-async def _told(_request: Request, error: Exception) -> Response:
+def answer_error(request: Request, error: QueuectlError) -> Response:
+    """Return the answer to a request that met an error."""
+    return answer_problem(request, status_of(error), error.message, hint=error.hint, headers=_headers_of(error))
+
+
+def _headers_of(error: QueuectlError) -> "dict[str, str] | None":
+    if isinstance(error, BadRange):
+        return {"Content-Range": f"bytes */{error.size}"}
+    if isinstance(error, StoreBusy):
+        return {"Retry-After": str(RETRY_BUSY_AFTER_S)}
+    if isinstance(error, StoreError | Crowded):
+        return {"Retry-After": str(RETRY_AFTER_S)}
+    return None
+
+
+async def _told(request: Request, error: Exception) -> Response:
     assert isinstance(error, QueuectlError)
-    return problem(status_of(error), error.message, hint=error.hint)
+    return answer_error(request, error)
 
 
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem(HTTPStatus(error.status_code), str(error.detail), headers=dict(error.headers or {}))
+    status, headers = HTTPStatus(error.status_code), dict(error.headers or {})
+    path = request.url.path
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = ", ".join(_allowed(request))
+        return answer_problem(
+            request, status, f"{request.method} is not for {path}", hint=f"try: {allowed}", headers={"Allow": allowed}
+        )
+    if status is HTTPStatus.NOT_FOUND and error.detail == status.phrase:
+        hint = "what there is: /openapi.json" if path.startswith("/api") else ""
+        return answer_problem(request, status, f"there is nothing at {path}", hint=hint, headers=headers)
+    return answer_problem(request, status, str(error.detail), headers=headers)
 
 
-async def _invalid(_request: Request, error: Exception) -> Response:
+def _allowed(request: Request) -> list[str]:
+    """Return the methods of a path: of all that is served there, not of the first part alone."""
+    found = []
+    for method in METHODS:
+        scope = {**request.scope, "method": method}
+        scope.pop("route", None)
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
+            found.append(method)
+    return [*found, "HEAD"] if "GET" in found else found
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    told = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, told)
-
-
-async def _broken(_request: Request, error: Exception) -> Response:
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error: {type(error).__name__}")
+    told = "; ".join(f"{'.'.join(str(part) for part in each['loc'][1:])}: {each['msg']}" for each in error.errors())
+    return answer_problem(request, HTTPStatus.UNPROCESSABLE_ENTITY, told)
