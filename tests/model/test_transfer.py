@@ -21,7 +21,7 @@ from queuectl.model.verdict import OutcomeKind
 from tests.model.jobs import a_job
 
 Shape = dict[str, Any]
-HEADER = transfer.header_shape(Header(format=3, version="0", exported_at=0, last_number=9))
+HEADER = transfer.header_shape(Header(format=4, version="0", exported_at=0, last_number=9))
 WAITING = a_job(state=State.PENDING, worker_id=None, run=2)
 BESIDE = Extras(job_seq=WAITING.seq)
 
@@ -31,6 +31,7 @@ def a_run(**changes: object) -> Attempt:
         job_seq=7, run=1, attempt=1, worker_id="w1", host="here", started_at=1, finished_at=2,
         outcome=OutcomeKind.EXITED, exit_code=0, signal=None, error=None, cpu_ms=1, peak_memory_bytes=2,
         output_bytes=3, output_file=None, output_tail=b"", stderr_bytes=None, stderr_file=None, stderr_tail=None,
+        waited_ms=None,
     )  # fmt: skip
     return run.replace(**changes)
 
@@ -200,8 +201,8 @@ def test_lines_that_do_not_fit_each_other_are_refused(shapes: list[Shape], words
 
 
 def test_a_newer_format_is_refused_before_anything_else_of_it_is_read() -> None:
-    with pytest.raises(BadInput, match=r"line 1: format 4 is newer than this queuectl knows \(3\)") as caught:
-        Reader().read(1, '{"type": "header", "format": 4, "whatever": true}')
+    with pytest.raises(BadInput, match=r"line 1: format 5 is newer than this queuectl knows \(4\)") as caught:
+        Reader().read(1, '{"type": "header", "format": 5, "whatever": true}')
 
     assert "upgrade" in caught.value.hint
 

@@ -119,5 +119,5 @@ def a_job(seq: int, worker_id: str) -> Job:
         tags=None, command=None, argv=None, held_at=None, split_output=0, needs=None,
         limits=None, parked_for=None, deadline_ms=None, deadline_at=None, policy=None, launch=None, units=None,
         waits_for=0, has_dependents=0, on_dead=None, starved_at=None, unique_key=None, unique_for_ms=None,
-        group_name=None,
+        group_name=None, waited_ms=None,
     )  # fmt: skip

@@ -44,6 +44,8 @@ class Attempt(Value):
     stderr_bytes: int | None
     stderr_file: str | None
     stderr_tail: bytes | None
+    waited_ms: int | None
+    """From when its job was ready until it was taken; None for runs from before that was noted."""
 
     @property
     def is_split(self) -> bool:

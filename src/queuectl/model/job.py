@@ -120,6 +120,8 @@ class Job(Value):
     unique_key: str | None
     unique_for_ms: int | None
     group_name: str | None
+    waited_ms: int | None
+    """How long its last run waited, from when it was ready until it was taken."""
 
     @classmethod
     def of_row(cls, row: "Sequence[object]") -> "Job":
@@ -132,6 +134,13 @@ class Job(Value):
     def id(self) -> str:
         """What people call the job: the id they gave it, else its number."""
         return self.given_id or str(self.seq)
+
+    @property
+    def ready_at(self) -> int:
+        """When a ready job came to be so: at its time, unless that was over when it was added, or has had its run."""
+        if self.run_at is None or self.run_at < self.created_at or self.run_at <= (self.started_at or 0):
+            return self.updated_at
+        return self.run_at
 
     @property
     def argv_list(self) -> list[str] | None:

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     Shape = dict[str, object]
     Check = Callable[[str, object], object]
 
-FORMAT = 3
-"""1: before queues had settings, jobs needs and limits. 2: before jobs could run after others, have keys and groups."""
+FORMAT = 4
+"""1: before queues had settings, jobs needs and limits. 2: before jobs could run after others, have keys and groups.
+3: before runs knew how long they had waited."""
 MAX_NUMBER = 10**15
 MAX_COUNT = 2**31 - 1
 MAX_BYTES = 2**62
@@ -354,6 +355,7 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "error": _MAYBE_TEXT,
         "worker": _MAYBE_TEXT,
         "cancel_requested": _flag,
+        "waited_ms": _or_null(_SIZE),
     },
     "run": {
         "job": _NUMBER,
@@ -375,6 +377,7 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "stderr_bytes": _or_null(_SIZE),
         "stderr_file": _MAYBE_TEXT,
         "stderr_tail": _or_null(_bytes),
+        "waited_ms": _or_null(_SIZE),
     },
     "end": {"jobs": _whole(0, MAX_NUMBER), "runs": _whole(0, MAX_NUMBER)},
 }
@@ -392,7 +395,8 @@ ADDED: "Mapping[str, Shape]" = {
         "units": {},
         "after": [],
         **dict.fromkeys(
-            ("on_dead_dependency", "starved_at", "unique", "unique_for_ms", "unique_until", "group"),
+            ("on_dead_dependency", "starved_at", "unique", "unique_for_ms", "unique_until", "group", "waited_ms"),
         ),
     },
+    "run": {"waited_ms": None},
 }

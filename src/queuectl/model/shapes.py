@@ -122,6 +122,7 @@ def attempt_shape(attempt: "Attempt") -> "Shape":
         "host": attempt.host,
         "started_at": iso_text(attempt.started_at),
         "finished_at": time_shape(attempt.finished_at),
+        "waited_ms": attempt.waited_ms,
         "outcome": None if attempt.outcome is None else attempt.outcome.value,
         "exit_code": attempt.exit_code,
         "signal": attempt.signal,

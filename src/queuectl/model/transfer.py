@@ -184,6 +184,7 @@ def job_line_shape(job: Job, extras: Extras) -> "Shape":
         "error": job.error,
         "worker": job.worker_id,
         "cancel_requested": bool(job.cancel_requested),
+        "waited_ms": job.waited_ms,
     }
 
 
@@ -210,6 +211,7 @@ def run_line_shape(run: Attempt) -> "Shape":
         "stderr_bytes": run.stderr_bytes,
         "stderr_file": run.stderr_file,
         "stderr_tail": None if run.stderr_tail is None else _bytes_shape(run.stderr_tail),
+        "waited_ms": run.waited_ms,
     }
 
 

@@ -45,6 +45,7 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "output_file": report.output_file,
             "output_tail": report.output_tail,
             **_stderr(job, report),
+            "waited_ms": job.waited_ms,
         },
     )
 
@@ -116,4 +117,5 @@ def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:
         stderr_bytes=0 if job.split_output else None,
         stderr_file=None,
         stderr_tail=b"" if job.split_output else None,
+        waited_ms=job.waited_ms,
     )

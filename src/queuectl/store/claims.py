@@ -41,9 +41,14 @@ _IS_PLAIN = """
               JOIN queues q ON q.name = l.queue
              WHERE l.id = :lane_id AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
 """
+# As Job.ready_at has it.
+_READY_AT = """
+    CASE WHEN run_at >= created_at AND run_at > COALESCE(started_at, 0) THEN run_at ELSE updated_at END
+""".strip()
 _START = """
     UPDATE jobs
-       SET state = 'processing', run = run + 1, worker_id = :worker_id, started_at = :now, updated_at = :now
+       SET state = 'processing', run = run + 1, worker_id = :worker_id, started_at = :now, updated_at = :now,
+           waited_ms = CASE WHEN {ready_at} < :now THEN :now - {ready_at} ELSE 0 END
      WHERE state = 'pending' AND seq IN ({seqs})
 """
 
@@ -310,12 +315,12 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
         if job.units is not None:
             tx.changed("UPDATE jobs SET units = :units WHERE seq = :seq", {"units": job.units, "seq": job.seq})
     changes = {"state": State.PROCESSING, "worker_id": worker_id, "started_at": tx.now, "updated_at": tx.now}
-    return [job.replace(run=job.run + 1, **changes) for job in heads]
+    return [job.replace(run=job.run + 1, waited_ms=max(0, tx.now - job.ready_at), **changes) for job in heads]
 
 
 @cache
 def _start_sql(names: str) -> str:
-    return _START.format(seqs=names)
+    return _START.format(seqs=names, ready_at=_READY_AT)
 
 
 def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:

@@ -5,8 +5,15 @@
 ALTER TABLE jobs ADD COLUMN waited_ms BIGINT;
 ALTER TABLE attempts ADD COLUMN waited_ms BIGINT;
 
+-- What came of a run, where its outcome leaves that open: a command that exited did well, failed, or asked to run later.
+ALTER TABLE attempts ADD COLUMN result TEXT GENERATED ALWAYS AS (
+    CASE WHEN outcome <> 'exited' THEN outcome
+         WHEN error IS NULL THEN 'completed'
+         WHEN substr(error, 1, 24) = 'asked to run again later' THEN 'snoozed'
+         ELSE 'failed' END) STORED;
+
 -- Covers every figure of a time range (store/stats.py), so that no run itself is read.
-CREATE INDEX attempts_ended ON attempts (finished_at, outcome, started_at, waited_ms);
+CREATE INDEX attempts_ended ON attempts (finished_at, result, started_at, waited_ms, job_seq);
 
 -- Only a hash is kept: nobody who reads this table can log in with it.
 CREATE TABLE tokens (
