@@ -83,7 +83,7 @@ def test_a_state_alone_goes_by_its_own_retention(kept: Cli) -> None:
         ("--state dead", "kept for ever"),
         ("--state pending --older-than 1d", "not over"),
         ("--state done --older-than 1d", "unknown state 'done'"),
-        ("--state , --older-than 1d", "--state names no state"),
+        ("--state , --older-than 1d", "no state is named"),
         ("--state dead --older-than soon", "bad duration 'soon'"),
         ("--state dead --older-than 0", "0 is no age"),
         ("--dry-run --vacuum", "changes nothing"),

@@ -1,7 +1,9 @@
 """Selection: which jobs a person means, by what they call them, by ranges of numbers, or by what they look like."""
 
-from queuectl.errors import BadInput, NotFound, did_you_mean
-from queuectl.model.states import STATE_NAMES
+from queuectl.errors import BadInput, NotFound, UnknownName, did_you_mean
+from queuectl.model.checks import check_name
+from queuectl.model.states import STATE_NAMES, State, hindrances
+from queuectl.model.units import past_ms
 from queuectl.model.value import Value
 from queuectl.store import jobs
 
@@ -27,6 +29,55 @@ class Selection(Value):
     def is_by_name(self) -> bool:
         """Whether each job is named by itself: no range, no filter."""
         return bool(self.names) and self.wanted == EVERYTHING and not any(map(span_of, self.names))
+
+
+def read_filter(
+    now_ms: int,
+    *,
+    states: tuple[State, ...] = (),
+    state: str | None = None,
+    queue: str | None = None,
+    group: str | None = None,
+    tags: "Sequence[str]" = (),
+    text: str | None = None,
+    error: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> jobs.Filter:
+    """Read what to look for in jobs, as people write it; `states` are those of a command that is about some alone."""
+    names = () if states else state_names(state)
+    return jobs.Filter(
+        states=states or tuple(dict.fromkeys(STATE_NAMES[name] for name in names)),
+        hindrances=hindrances(names),
+        queue=None if queue is None else check_name("queue", queue),
+        group=None if group is None else check_name("group", group),
+        tags=tuple(dict.fromkeys(check_name("tag", tag) for tag in tags)),
+        text=text,
+        error=error,
+        since=None if since is None else past_ms(since, now_ms),
+        until=None if until is None else past_ms(until, now_ms),
+    )
+
+
+def state_names(text: str | None) -> list[str]:
+    """Read a list of states, also by what keeps a job blocked, or raise with the nearest one."""
+    names = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
+    if text is not None and not names:
+        raise BadInput("no state is named", hint=f"known: {', '.join(State)}")
+    for name in names:
+        if name not in STATE_NAMES:
+            raise UnknownName.among("state", name, list(STATE_NAMES))
+    return names
+
+
+def refuse_names_with_filter(selection: Selection) -> None:
+    """Refuse single jobs beside a filter: nobody could tell whether the filter is to hold for them."""
+    single = [name for name in selection.names if span_of(name) is None]
+    if single and selection.wanted != EVERYTHING:
+        raise BadInput(
+            f"give either ids or a filter, not both: {single[0]} is one job",
+            hint="a filter may stand with ranges such as 3-9",
+        )
 
 
 def span_of(name: str) -> tuple[int, int] | None:

@@ -1,13 +1,19 @@
-"""Shapes of views: how queues and limits, with who uses them, look as JSON. Those of jobs are in model/shapes.py."""
+"""Shapes of views: how queues, limits, groups and what was done look as JSON. Those of jobs are in model/shapes.py."""
 
 from queuectl.model.queue import queue_settings_shape
-from queuectl.model.shapes import counts_shape, time_shape
+from queuectl.model.shapes import changes_shape, counts_shape, time_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from queuectl.actions.acts import Done
     from queuectl.actions.gatekeeping import LimitSet, QueueSet
+    from queuectl.actions.scene import Gate
+    from queuectl.actions.standing import Standing
+    from queuectl.actions.submit import Entry
+    from queuectl.model.states import State
+    from queuectl.store.group_views import GroupView
     from queuectl.store.overview import LaneView, LimitView, QueueView
     from queuectl.store.workers import Worker
 
@@ -94,3 +100,79 @@ def full_limit_shape(view: "LimitView") -> "Shape":
 def limit_set_shape(done: "LimitSet") -> "Shape":
     """Return what setting a limit came to."""
     return {"limit": done.name, "slots": done.slots, "before": done.before, "released": done.released}
+
+
+def group_shape(view: "GroupView") -> "Shape":
+    """Return a group as JSON."""
+    return {
+        "group": view.name,
+        "total": view.total,
+        "ended": view.ended,
+        "jobs": counts_shape(view.counts),
+        "created_at": time_shape(view.group.created_at or None),
+        "started_at": time_shape(view.started_at),
+        "finished_at": time_shape(view.finished_at if view.is_over else None),
+        "took": None if view.took_ms is None else view.took_ms / 1000,
+        "rate": None if view.per_s is None else round(view.per_s, 3),
+        "time_left": None if view.left_ms is None else view.left_ms / 1000,
+        "max_failures": view.group.max_failures,
+        "may_fail": view.may_fail,
+        "stopped_at": time_shape(view.group.stopped_at),
+        "on_group_done": view.closing_command,
+        "done_at": time_shape(view.group.done_at),
+        "failures": [
+            {
+                "state": kind.state.value,
+                "error": kind.error,
+                "count": kind.count,
+                "ids": [job.id for job in kind.samples],
+            }
+            for kind in view.failures
+        ],
+    }
+
+
+def standing_shape(found: "Standing") -> "Shape":
+    """Return what decides about a job."""
+    wait, place = found.wait, found.place
+    return {
+        "id": found.job.id,
+        "number": found.job.seq,
+        "state": found.job.state.value,
+        "summary": found.summary,
+        "waits_for": wait and wait.reason,
+        "remedy": wait.remedy if wait else found.remedy,
+        "position": place and {"place": place.ahead + 1, "ahead": place.ahead, "line": place.line},
+        "gates": [_gate_shape(gate) for gate in found.gates],
+        "holds": list(found.holds),
+    }
+
+
+def _gate_shape(gate: "Gate") -> "Shape":
+    return {
+        "gate": gate.name,
+        "open": gate.is_open,
+        "what": gate.words,
+        "jobs": list(gate.jobs),
+        "workers": list(gate.workers),
+        "ends": gate.ends,
+        "remedy": gate.remedy,
+    }
+
+
+def entry_shape(entry: "Entry") -> "Shape":
+    """Return what became of a job that was handed in."""
+    return {"id": entry.id, "result": entry.fate.value}
+
+
+def done_shape(done: "Done", *, is_trial: bool = False) -> "Shape":
+    """Return what an act did, or would do, to one job."""
+    would = "would be: " if is_trial else ""
+    shape: Shape = {"id": done.job.id, "was": done.job.state.value, "result": f"{would}{done.note}"}
+    return shape if done.after is None else {**shape, "changes": changes_shape(done.job, done.after)}
+
+
+def tally_shape(count: int, passed: "Mapping[State, int]", *, is_trial: bool = False) -> "Shape":
+    """Return what an act on many jobs came to, or would come to."""
+    by_name = {state.value: number for state, number in sorted(passed.items())}
+    return {"count": count, "passed_by": by_name, "dry_run": is_trial}

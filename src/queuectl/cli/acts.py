@@ -4,7 +4,8 @@ import json
 import sys
 
 from queuectl.actions import acts, verbs
-from queuectl.actions.selection import EVERYTHING, span_of, states
+from queuectl.actions.selection import refuse_names_with_filter, states
+from queuectl.actions.shapes import done_shape, tally_shape
 from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe, short
@@ -57,7 +58,7 @@ def run_act(args: "Args", act: "Act") -> int:
         raise BadInput("--all stands alone", hint="leave it out: the ids or the filter say which jobs are meant")
     if is_everything(selection) and not args.all:
         raise BadInput("which jobs?", hint="give ids, a range such as 3-9, a filter such as --state, or --all")
-    _refuse_names_with_filter(selection)
+    refuse_names_with_filter(selection)
     is_sure = args.yes or bool(selection.names)
     if (group := group_alone(selection)) is not None and act.takes_groups:
         from queuectl.actions.regroup import refuse_unknown_group  # most acts are on jobs
@@ -96,8 +97,7 @@ def report(args: "Args", done: "list[Done]") -> int:
     for act in done:
         changes = None if act.after is None else changes_shape(act.job, act.after)
         if args.json:
-            shape = {"id": act.job.id, "was": act.job.state.value, "result": f"{would}{act.note}"}
-            print_json(shape if changes is None else {**shape, "changes": changes})
+            print_json(done_shape(act, is_trial=bool(would)))
         else:
             print(f"{act.job.id}: {would}{_changes_text(changes) if changes else act.note}")
     return 0
@@ -159,8 +159,7 @@ def _sampled(chosen: "Chosen") -> str:
 
 def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally", *, stopping: int = 0) -> int:
     if args.json:
-        by_name = {state.value: number for state, number in sorted(tally.passed.items())}
-        print_json({"count": tally.count, "passed_by": by_name, "dry_run": args.is_trial})
+        print_json(tally_shape(tally.count, tally.passed, is_trial=args.is_trial))
         return 0
     would = "would be " if args.is_trial else ""
     passed = sum(tally.passed.values())
@@ -182,12 +181,3 @@ def _stopping_text(stopping: int) -> str:
 def by_state(counts: "Mapping[State, int]") -> str:
     """Write how many jobs are in each state: `2 completed, 1 dead`."""
     return ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
-
-
-def _refuse_names_with_filter(selection: "Selection") -> None:
-    single = [name for name in selection.names if span_of(name) is None]
-    if single and selection.wanted != EVERYTHING:
-        raise BadInput(
-            f"give either ids or a filter, not both: {single[0]} is one job",
-            hint="a filter may stand with ranges such as 3-9",
-        )

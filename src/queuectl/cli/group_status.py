@@ -1,7 +1,8 @@
 """`status --group`: where a group stands, once or from now on; `status --groups`: where each of the newest does."""
 
 from queuectl.actions.regroup import refuse_unknown_group
-from queuectl.cli.group_text import digest, group_facts, group_shape
+from queuectl.actions.shapes import group_shape
+from queuectl.cli.group_text import digest, group_facts
 from queuectl.cli.text import facts, moment, note, print_json, table
 from queuectl.errors import BadInput
 from queuectl.model.states import State

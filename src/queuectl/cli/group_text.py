@@ -4,7 +4,6 @@ import shlex
 
 from queuectl.cli.progress import left_text, rate_text
 from queuectl.cli.text import end_text, safe, short, when
-from queuectl.model.shapes import counts_shape, time_shape
 from queuectl.model.states import State
 from queuectl.model.units import counted, rough_duration_text
 
@@ -19,36 +18,6 @@ DIGEST_LINES = 20
 ERROR_WIDTH = 120
 FEW = 3
 """So many with the same error are named one by one."""
-
-
-def group_shape(view: "GroupView") -> "dict[str, object]":
-    """Return a group as JSON."""
-    return {
-        "group": view.name,
-        "total": view.total,
-        "ended": view.ended,
-        "jobs": counts_shape(view.counts),
-        "created_at": time_shape(view.group.created_at or None),
-        "started_at": time_shape(view.started_at),
-        "finished_at": time_shape(view.finished_at if view.is_over else None),
-        "took": None if view.took_ms is None else view.took_ms / 1000,
-        "rate": None if view.per_s is None else round(view.per_s, 3),
-        "time_left": None if view.left_ms is None else view.left_ms / 1000,
-        "max_failures": view.group.max_failures,
-        "may_fail": view.may_fail,
-        "stopped_at": time_shape(view.group.stopped_at),
-        "on_group_done": view.closing_command,
-        "done_at": time_shape(view.group.done_at),
-        "failures": [
-            {
-                "state": kind.state.value,
-                "error": kind.error,
-                "count": kind.count,
-                "ids": [job.id for job in kind.samples],
-            }
-            for kind in view.failures
-        ],
-    }
 
 
 def summary(view: "GroupView") -> str:

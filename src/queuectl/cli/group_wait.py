@@ -3,7 +3,8 @@
 from contextlib import nullcontext
 
 from queuectl.actions.regroup import refuse_unknown_group
-from queuectl.cli.group_text import digest, group_shape, retry_line, states_text, summary
+from queuectl.actions.shapes import group_shape
+from queuectl.cli.group_text import digest, retry_line, states_text, summary
 from queuectl.cli.progress import bar_on_terminal
 from queuectl.cli.text import note, print_json
 from queuectl.cli.wait import own_job, tell_trouble, trouble_text, waits_of

@@ -11,6 +11,7 @@ With --group alone, the dead and cancelled jobs of the group are retried, and if
 from queuectl.actions import verbs
 from queuectl.actions.regroup import refuse_unknown_group, retry_group
 from queuectl.actions.selection import Selection
+from queuectl.actions.shapes import tally_shape
 from queuectl.cli.acts import act_on, add_choice, by_state, run_act
 from queuectl.cli.selection import group_alone, read_selection
 from queuectl.cli.store import open_store, who
@@ -69,8 +70,7 @@ def _retry_group(args: "Args", name: str) -> int:
         return act_on(args, verbs.RETRY, selection, is_sure=True)
     done = retry_group(database, name, who=who())
     if args.json:
-        passed = {state.value: number for state, number in sorted(done.refused.items())}
-        print_json({"count": done.count, "passed_by": passed, "dry_run": False})
+        print_json(tally_shape(done.count, done.refused))
         return 0
     print(f"{done.count:,} retried" + (f": {by_state(done.retried)}" if done.count else ""))
     if done.was_stopped:

@@ -1,11 +1,10 @@
 """Which jobs a command line means: ids, ranges of numbers, and what to look for in them. The rules are in actions/."""
 
+from queuectl.actions import selection
 from queuectl.actions.selection import EVERYTHING, Selection
 from queuectl.clock import wall_ms
-from queuectl.errors import BadInput, UnknownName
-from queuectl.model.checks import check_name
-from queuectl.model.states import STATE_NAMES, State, hindrances
-from queuectl.model.units import PAST_HELP, past_ms
+from queuectl.model.states import STATE_NAMES, State
+from queuectl.model.units import PAST_HELP
 from queuectl.store import jobs
 
 TYPE_CHECKING = False
@@ -47,18 +46,17 @@ def add_state(parser: "Parser") -> None:
 
 def read_filter(args: "Args", states: tuple[State, ...] = ()) -> jobs.Filter:
     """Read what to look for in jobs; their states, too, of the commands that are not about some alone."""
-    names = () if states else _state_names(args.state)
-    now_ms = wall_ms()
-    return jobs.Filter(
-        states=states or tuple(dict.fromkeys(STATE_NAMES[name] for name in names)),
-        hindrances=hindrances(names),
-        queue=None if args.queue is None else check_name("queue", args.queue),
-        group=None if args.group is None else check_name("group", args.group),
-        tags=tuple(dict.fromkeys(check_name("tag", tag) for tag in args.tag or ())),
+    return selection.read_filter(
+        wall_ms(),
+        states=states,
+        state=None if states else args.state,
+        queue=args.queue,
+        group=args.group,
+        tags=args.tag or (),
         text=args.text,
         error=args.error,
-        since=None if args.since is None else past_ms(args.since, now_ms),
-        until=None if args.until is None else past_ms(args.until, now_ms),
+        since=args.since,
+        until=args.until,
     )
 
 
@@ -69,25 +67,15 @@ def read_selection(args: "Args") -> Selection:
 
 def read_states(text: str | None) -> tuple[State, ...]:
     """Read a list of states, or raise with the nearest one."""
-    return tuple(dict.fromkeys(STATE_NAMES[name] for name in _state_names(text)))
+    return tuple(dict.fromkeys(STATE_NAMES[name] for name in selection.state_names(text)))
 
 
-def _state_names(text: str | None) -> list[str]:
-    names = [name.strip().lower() for name in (text or "").split(",") if name.strip()]
-    if text is not None and not names:
-        raise BadInput("--state names no state", hint=f"known: {', '.join(State)}")
-    for name in names:
-        if name not in STATE_NAMES:
-            raise UnknownName.among("state", name, list(STATE_NAMES))
-    return names
-
-
-def is_everything(selection: Selection) -> bool:
+def is_everything(chosen: Selection) -> bool:
     """Whether nothing was said about which jobs are meant."""
-    return not selection.names and selection.wanted == EVERYTHING
+    return not chosen.names and chosen.wanted == EVERYTHING
 
 
-def group_alone(selection: Selection) -> str | None:
+def group_alone(chosen: Selection) -> str | None:
     """Return the group that is meant as a whole: named, and nothing else said about which jobs."""
-    group = selection.wanted.group
-    return group if group is not None and selection == Selection(wanted=jobs.Filter(group=group)) else None
+    group = chosen.wanted.group
+    return group if group is not None and chosen == Selection(wanted=jobs.Filter(group=group)) else None

@@ -6,32 +6,27 @@ is what it printed, so far if it is under way on this host; STDERR has a column 
 
 import json
 
-from queuectl.actions.explain import cause, mending_edit, why_waiting
+from queuectl.actions.explain import mending_edit
 from queuectl.actions.selection import Selection, numbers
-from queuectl.actions.waiting import how_it_comes_back
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import facts, moment, print_json, safe, short, table, when
-from queuectl.errors import BadInput
 from queuectl.model.after import EdgeState, parent_text
 from queuectl.model.fields import INSTANT_VARIABLE, SCHEDULE_VARIABLE
 from queuectl.model.graph import GONE
 from queuectl.model.limits import LIMIT, MUTEX, names_in
 from queuectl.model.needs import Needs, read_needs, units_text
 from queuectl.model.policy import ends_text
-from queuectl.model.shapes import attempt_shape, job_shape
+from queuectl.model.shapes import job_shape
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
-from queuectl.model.units import counted, duration_text, rough_duration_text, rough_size_text, time_ms
-from queuectl.model.value import Value
-from queuectl.runtime.follow import measured
-from queuectl.store import attempts, edges, jobs
+from queuectl.model.units import counted, duration_text, rough_duration_text, rough_size_text
+from queuectl.runtime.known import Known, known_shape, look_at, schedule_of
+from queuectl.store import jobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from queuectl.actions.connect import Target
-    from queuectl.actions.explain import Wait
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
@@ -41,8 +36,7 @@ if TYPE_CHECKING:
 OUTPUT_LINES = 5
 LINE_WIDTH = 200
 LINKS = 5
-LINKS_IN_JSON = 100
-"""How many of those it runs after, and of those that run after it, are shown; JSON has all that it runs after."""
+"""How many of those it runs after, and of those that run after it, are shown."""
 EXAMPLES = """\
   queuectl show 12
   queuectl show last
@@ -57,21 +51,6 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     parser.set_defaults(run=run)
 
 
-class Known(Value):
-    """All that is known of a job."""
-
-    job: "Job"
-    runs: "list[Attempt]"
-    wait: "Wait | None"
-    after: "list[Link]"
-    dependents: "list[Link]"
-    """The first of those that run after it."""
-    dependents_count: int
-    comes_back: str | None
-    cause: str | None
-    now: int
-
-
 def run(args: "Args") -> int:
     """Print everything that is known of the jobs."""
     return show(args, args.ids)
@@ -84,81 +63,15 @@ def show(args: "Args", names: "Sequence[str]") -> int:
 
     def look(tx: "Tx") -> list[Known]:
         seqs = [seq for name in names for seq in numbers(tx, Selection(names=(name,)))]
-        return [_look(target, tx, job) for job in jobs.by_seqs(tx, list(dict.fromkeys(seqs)))]
+        return [look_at(target, tx, job) for job in jobs.by_seqs(tx, list(dict.fromkeys(seqs)))]
 
     for place, known in enumerate(connect(target).read(look)):
         if args.json:
-            print_json(_shape(known))
+            print_json(known_shape(known))
         else:
             print("\n" * bool(place), end="")
             _print(known)
     return 0
-
-
-def _look(target: "Target", tx: "Tx", job: "Job") -> Known:
-    runs = measured(target, tx, attempts.runs_of(tx, job))
-    return Known(
-        job=job,
-        runs=runs,
-        wait=why_waiting(tx, job),
-        after=edges.parents_of(tx, job.seq),
-        dependents=edges.children_of(tx, job.seq, LINKS_IN_JSON) if job.has_dependents else [],
-        dependents_count=edges.count_children(tx, job.seq) if job.has_dependents else 0,
-        comes_back=how_it_comes_back(tx, job),
-        cause=_replaced_by(tx, job) or cause(job, runs),
-        now=tx.now,
-    )
-
-
-def _shape(known: Known) -> dict[str, object]:
-    return {
-        **job_shape(known.job),
-        "waits_for": known.wait and known.wait.reason,
-        "remedy": known.wait.remedy if known.wait else known.comes_back,
-        "after": [_link_shape(link) for link in known.after],
-        "dependents": [_link_shape(link) for link in known.dependents],
-        "dependents_count": known.dependents_count,
-        "cause": known.cause,
-        "schedule": _schedule_shape(known.job),
-        "runs": [attempt_shape(run) for run in known.runs],
-    }
-
-
-def _schedule_shape(job: "Job") -> "dict[str, str] | None":
-    """Return which schedule a job comes from and which instant it is for, as its command is told."""
-    env = job.env_map
-    if SCHEDULE_VARIABLE not in env or INSTANT_VARIABLE not in env:
-        return None
-    return {"name": env[SCHEDULE_VARIABLE], "instant": env[INSTANT_VARIABLE]}
-
-
-def _replaced_by(tx: "Tx", job: "Job") -> str | None:
-    """Say which job took the place of one that its schedule cancelled for it."""
-    schedule = _schedule_shape(job) if job.state is State.CANCELLED else None
-    if schedule is None:
-        return None
-    from queuectl.store import schedules  # few jobs come from one
-
-    try:
-        instant = time_ms(schedule["instant"], tx.now)
-    except BadInput:
-        return None  # an import takes in any text
-    fire = schedules.fire_of(tx, schedule["name"], instant)
-    how, _, why = (job.error or "").partition(":")
-    by_schedule = why or job.started_at is not None  # else somebody retried it and cancelled it again
-    if fire is None or fire.job_seq != job.seq or not fire.was_replaced or not by_schedule:
-        return None
-    return f"{how}: {fire.why} of schedule {schedule['name']}"
-
-
-def _link_shape(link: "Link") -> dict[str, object]:
-    return {
-        "id": link.id,
-        "number": link.seq,
-        "state": None if link.job_state is None else link.job_state.value,
-        "kind": link.kind.value,
-        "is": link.edge_state.value,
-    }
 
 
 def _print(known: Known) -> None:
@@ -220,7 +133,7 @@ def _facts(known: Known) -> "Iterator[tuple[str, str]]":
     yield from _given("To change it", known.wait and known.wait.remedy)
     yield from _given("Cause", why)
     yield from _given("To mend it", _remedy_of(known))
-    schedule = _schedule_shape(job)
+    schedule = schedule_of(job)
     yield from _given("Schedule", schedule and f"{schedule['name']}, for {schedule['instant']}")
     yield "Command", safe(job.line)
     yield "Queue", f"{job.queue}, priority {job.priority}"

@@ -4,6 +4,7 @@ Of a job that runs it says where and what it holds, of one that is over how it e
 """
 
 from queuectl.actions.selection import Selection, numbers
+from queuectl.actions.shapes import standing_shape
 from queuectl.actions.standing import standing
 from queuectl.cli.selection import add_names
 from queuectl.cli.store import open_store
@@ -44,38 +45,11 @@ def run(args: "Args") -> int:
 
     for place, found in enumerate(open_store(args).read(look)):
         if args.json:
-            print_json(_shape(found))
+            print_json(standing_shape(found))
         else:
             print("\n" * bool(place), end="")
             _print(found)
     return 0
-
-
-def _shape(found: "Standing") -> dict[str, object]:
-    wait, place = found.wait, found.place
-    return {
-        "id": found.job.id,
-        "number": found.job.seq,
-        "state": found.job.state.value,
-        "summary": found.summary,
-        "waits_for": wait and wait.reason,
-        "remedy": wait.remedy if wait else found.remedy,
-        "position": place and {"place": place.ahead + 1, "ahead": place.ahead, "line": place.line},
-        "gates": [_gate_shape(gate) for gate in found.gates],
-        "holds": list(found.holds),
-    }
-
-
-def _gate_shape(gate: "Gate") -> dict[str, object]:
-    return {
-        "gate": gate.name,
-        "open": gate.is_open,
-        "what": gate.words,
-        "jobs": list(gate.jobs),
-        "workers": list(gate.workers),
-        "ends": gate.ends,
-        "remedy": gate.remedy,
-    }
 
 
 def _print(found: "Standing") -> None:
