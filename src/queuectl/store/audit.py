@@ -76,9 +76,18 @@ def count_prunable(tx: "Tx", before: int) -> int:
 
 
 def newest(
-    tx: "Tx", limit: int, *, who: str | None = None, action: str | None = None, since: int | None = None
+    tx: "Tx",
+    limit: int,
+    *,
+    who: str | None = None,
+    action: str | None = None,
+    since: int | None = None,
+    before: int | None = None,
 ) -> list[Act]:
-    """Return the newest acts, newest first: by part of a name, by the action or its first words."""
+    """Return the newest acts, newest first: by part of a name, by the action or its first words.
+
+    `before` is the number of an act, the last of a page: those behind it are the next page.
+    """
     parts: list[str] = []
     if who is not None:
         parts.append("replace(who, :who, '') <> who")
@@ -86,8 +95,10 @@ def newest(
         parts.append("(action = :action OR substr(action, 1, length(:action) + 1) = :action || ' ')")
     if since is not None:
         parts.append("at >= :since")
+    if before is not None:
+        parts.append("id < :before")
     rows = tx.rows(
         f"SELECT {columns_of(Act)} FROM audit WHERE {' AND '.join(parts) or '1 = 1'} ORDER BY id DESC LIMIT :limit",
-        {"limit": limit, "who": who, "action": action, "since": since},
+        {"limit": limit, "who": who, "action": action, "since": since, "before": before},
     )
     return [Act.of_row(row) for row in rows]

@@ -3,7 +3,7 @@
 from queuectl.model.job import Job
 from queuectl.model.schedule import REPLACED, Fire, Schedule
 from queuectl.model.value import Value, columns_of
-from queuectl.store.jobs import CHUNK, listed
+from queuectl.store.jobs import CHUNK, by_seqs, listed
 from queuectl.store.jobs import COLUMNS as JOB_COLUMNS
 
 TYPE_CHECKING = False
@@ -163,6 +163,25 @@ def fires(tx: "Tx", name: str, most: int) -> list[LastFire]:
     )
     found = [Fire.of_row(row) for row in rows]
     return [LastFire(fire=fire, job=_job(tx, fire.job_seq)) for fire in found]
+
+
+def newest_fires(tx: "Tx", most: int) -> dict[str, list[LastFire]]:
+    """Return the newest fires of every schedule with their jobs, newest first, in two questions however many."""
+    rows = tx.rows(
+        f"""
+        SELECT {FIRE_COLUMNS}
+          FROM (SELECT f.*, row_number() OVER (PARTITION BY schedule ORDER BY instant DESC) AS place FROM fires f) AS f
+         WHERE place <= :most
+         ORDER BY schedule, instant DESC
+        """,
+        {"most": most},
+    )
+    found = [Fire.of_row(row) for row in rows]
+    known = {job.seq: job for job in by_seqs(tx, [fire.job_seq for fire in found if fire.job_seq is not None])}
+    last: dict[str, list[LastFire]] = {}
+    for fire in found:
+        last.setdefault(fire.schedule, []).append(LastFire(fire=fire, job=known.get(fire.job_seq or 0)))
+    return last
 
 
 def crowded(tx: "Tx") -> list[str]:
