@@ -1,6 +1,7 @@
 """A server for tests: the web face of a store on a free port of this process, and a plain client for it."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -65,11 +66,19 @@ class Site:
         return self.ask("POST", path, body, headers)
 
 
+class _Server(uvicorn.Server):
+    """A server that ends its streams when it is told to stop."""
+
+    async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
+        self.config.app.state.closing.set()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+
 @contextmanager
 def serving(target: Target, **options: object) -> Iterator[Site]:
     """Serve a store on a free port until the block ends."""
     config = uvicorn.Config(make_app(target, **options), host="127.0.0.1", port=0, log_level="error", access_log=False)
-    server = uvicorn.Server(config)
+    server = _Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + START_SECONDS

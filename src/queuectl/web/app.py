@@ -1,5 +1,6 @@
 """App: puts the parts of the web face together around one store."""
 
+import asyncio
 import os
 from contextlib import asynccontextmanager
 
@@ -12,8 +13,9 @@ from queuectl.web.guard import Guard
 from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import queues as queues_page
 from queuectl.web.problems import add_problems
-from queuectl.web.rest import queues
+from queuectl.web.rest import events, queues
 from queuectl.web.rest.asking import only_known_queries
+from queuectl.web.snapshot import Board
 from queuectl.web.stores import Stores
 
 TYPE_CHECKING = False
@@ -24,17 +26,19 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
-REST = (queues,)
+REST = (events, queues)
 PAGES = (queues_page,)
 
 
 def make_app(target: "Target") -> FastAPI:
     """Return the whole web face of a store."""
     stores = Stores(target)
+    board = Board(target)
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> "AsyncIterator[None]":
         yield
+        board.close()
         stores.close()
 
     app = FastAPI(
@@ -47,6 +51,8 @@ def make_app(target: "Target") -> FastAPI:
         redirect_slashes=False,
     )
     app.state.stores = stores
+    app.state.board = board
+    app.state.closing = asyncio.Event()
     app.add_middleware(Guard)
     app.add_middleware(Edge)  # the last one added is the first one passed
     add_problems(app)

@@ -1,9 +1,11 @@
-"""Given: what handlers are handed beside what was asked: the stores of the app."""
+"""Given: what handlers are handed beside what was asked: the stores of the app, the shared view, the end."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from queuectl.web.snapshot import Board
 from queuectl.web.stores import Stores
 
 
@@ -14,4 +16,19 @@ def stores_of(request: Request) -> Stores:
     return found
 
 
+def board_of(request: Request) -> Board:
+    """Return the view of the store that all dashboards share."""
+    found = request.app.state.board
+    assert isinstance(found, Board)
+    return found
+
+
+def closing_of(request: Request) -> asyncio.Event:
+    """Return what is set when the server was asked to stop: a stream ends then, else it would hold up the stop."""
+    found = request.app.state.closing
+    assert isinstance(found, asyncio.Event)
+    return found
+
+
 Given = Annotated[Stores, Depends(stores_of)]
+SharedBoard = Annotated[Board, Depends(board_of)]

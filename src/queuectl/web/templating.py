@@ -1,4 +1,4 @@
-"""Templating: how a page is drawn: the frame around it, and the words for numbers, times and states."""
+"""Templating: how a page is drawn: its template, in the frame of all pages."""
 
 import os
 
@@ -6,7 +6,13 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from queuectl.model.token import Role
+from queuectl.web.frame import frame_of
 from queuectl.web.visitor import visitor_of
+from queuectl.web.words import FILTERS
+
+LIVE_HEADER = "x-live"
+"""Sent by a page that asks for itself again (live.js)."""
 
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(os.path.join(os.path.dirname(__file__), "templates")),
@@ -15,19 +21,24 @@ _ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_ENVIRONMENT.filters.update(FILTERS)
+_ENVIRONMENT.globals["Role"] = Role
 
 
 def render(
     request: Request, template: str, *, title: str, command: str, status: int = 200, **context: object
 ) -> HTMLResponse:
     """Draw a page; `command` is the queuectl command line that shows the same."""
-    base = str(request.scope.get("root_path", ""))
+    visitor = visitor_of(request)
+    if LIVE_HEADER in request.headers:
+        visitor = visitor.replace(name="", csrf="")  # this answer is shared by all of a role (livepages.py)
     page = _ENVIRONMENT.get_template(template).render(
-        base=base,
+        base=str(request.scope.get("root_path", "")),
         path=request.url.path,
         title=title,
         command=command,
-        visitor=visitor_of(request),
+        visitor=visitor,
+        frame=frame_of(request),
         **context,
     )
-    return HTMLResponse(page, status)
+    return HTMLResponse(page, status, {"Cache-Control": "no-store"})

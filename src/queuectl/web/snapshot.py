@@ -1,0 +1,225 @@
+"""Snapshot: the one view of the store that all dashboards share, taken by one thread and only while somebody looks."""
+
+import os
+import threading
+import time
+from contextlib import closing
+
+from queuectl import clock
+from queuectl.actions.connect import connect
+from queuectl.actions.snapshot import Snapshot, look
+from queuectl.errors import QueuectlError
+from queuectl.model.value import Value
+from queuectl.runtime.watch import Watch
+from queuectl.store import schedules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from queuectl.actions.connect import Target
+    from queuectl.store.database import Database, Tx
+
+FRESH_S = 1.0
+"""How old a view may be that a request is answered with."""
+LOOK_EVERY_S = 0.8
+"""While somebody watches: what changes without a word (a queue is paused, a worker beats) shows this soon."""
+LEAST_S = 0.25
+LOOK_SHARE = 4
+MOST_S = 0.8
+"""Between two looks: so many times what one takes, but never so long that news is old."""
+LINGER_S = 10.0
+"""How long the connection is kept after the last who asked."""
+PATIENCE_S = 3.0
+"""How long a request waits for a view; then it is answered with the last one, and its age."""
+TROUBLE_PAUSE_S = 1.0
+TROUBLE_FRESH_S = 5.0
+"""So long nobody is made to wait for a store that could not be reached."""
+
+
+class View(Value):
+    """What everybody is shown: where things stood at one moment, or nothing yet."""
+
+    version: int
+    found: Snapshot | None = None
+    schedules: int = 0
+    taken: float = 0.0
+    """When, on the monotonic clock."""
+    trouble: str = ""
+    """Why there is no newer one."""
+
+    @property
+    def at(self) -> int:
+        """When, on the clock of the store; 0 where there is none yet."""
+        return 0 if self.found is None else self.found.now
+
+
+class Board:
+    """Holds the newest view. A request asks for `current`; a stream `watch`es and is called at each new version."""
+
+    def __init__(self, target: "Target") -> None:
+        self._target = target
+        self._changed = threading.Condition()
+        self._view = View(version=clock.wall_ms())  # beyond any version of a server before this one
+        self._watching: set[Watching] = set()
+        self._is_wanted = False
+        self._closed = threading.Event()
+        self._asked = float("-inf")
+        self._thread: threading.Thread | None = None
+        self._nudged, self._nudge = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    @property
+    def latest(self) -> View:
+        """The newest view, however old."""
+        return self._view
+
+    def current(self) -> View:
+        """Return a view that is fresh; where none is to be had in time, the last one, which says why."""
+        deadline = time.monotonic() + PATIENCE_S
+        with self._changed:
+            self._asked = asked = time.monotonic()
+            while not self._is_fresh(asked) and not self._closed.is_set():
+                self._want()
+                if not self._changed.wait(deadline - time.monotonic()):
+                    break
+            return self._view
+
+    def watch(self, call: "Callable[[View], None]") -> "Watching":
+        """Call back, in the thread of the board, at each new version until the watching ends."""
+        return Watching(self, call)
+
+    def close(self) -> None:
+        """End the thread, and whoever waits for it."""
+        with self._changed:
+            self._closed.set()
+            self._changed.notify_all()
+            thread = self._thread
+        self._ring()
+        if thread is not None:
+            thread.join()
+        os.close(self._nudge)
+        os.close(self._nudged)
+
+    def begin(self, watching: "Watching") -> None:
+        """Count one who watches."""
+        with self._changed:
+            self._watching.add(watching)
+            self._want()
+
+    def end(self, watching: "Watching") -> None:
+        """Forget one who watched."""
+        with self._changed:
+            self._watching.discard(watching)
+
+    def _is_fresh(self, asked: float) -> bool:
+        """Whether the view will do: young enough, or tried for in vain a moment ago."""
+        return self._view.taken >= asked - (TROUBLE_FRESH_S if self._view.trouble else FRESH_S)
+
+    def _want(self) -> None:
+        self._is_wanted = True
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="board", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+        self._ring()
+
+    def _ring(self) -> None:
+        try:
+            os.write(self._nudge, b"!")
+        except BlockingIOError:
+            pass  # it was nudged often enough
+
+    def _unring(self) -> None:
+        try:
+            os.read(self._nudged, 4096)
+        except BlockingIOError:
+            pass
+
+    def _run(self) -> None:
+        while self._sleep():
+            try:
+                with (
+                    closing(connect(self._target, is_patient=False)) as database,
+                    Watch(self._target, database) as watch,
+                ):
+                    watch.wake_on(self._nudged, self._unring)
+                    for is_changed in self._looks(watch):
+                        self._take(database, is_changed=is_changed)
+            except (QueuectlError, OSError) as error:
+                self._fail(error)
+
+    def _sleep(self) -> bool:
+        """Wait until somebody wants something; False at the end."""
+        with self._changed:
+            while not (self._is_wanted or self._watching or self._closed.is_set()):
+                self._changed.wait()
+            return not self._closed.is_set()
+
+    def _looks(self, watch: Watch) -> "Iterator[bool]":
+        """Yield when it is time to look, with whether a change was told of, until nobody wants it any more."""
+        is_changed = True
+        while not self._closed.is_set():
+            began = time.monotonic()
+            yield is_changed
+            took = time.monotonic() - began
+            not_before = began + min(max(LEAST_S, LOOK_SHARE * took), MOST_S)
+            while True:
+                until = began + LOOK_EVERY_S if self._watching else self._asked + LINGER_S
+                is_changed = watch.wait(until, not_before=not_before if self._watching else 0.0)
+                if self._closed.is_set() or self._is_wanted or self._watching:
+                    break
+                if time.monotonic() >= self._asked + LINGER_S:
+                    return
+
+    def _take(self, database: "Database", *, is_changed: bool) -> None:
+        self._is_wanted = False
+        taken = time.monotonic()
+        found, number = database.read(_read)
+        before = self._view
+        is_other = is_changed or before.trouble or number != before.schedules or _told(found) != _told(before.found)
+        version = before.version + 1 if is_other else before.version
+        self._show(View(version=version, found=found, schedules=number, taken=taken))
+
+    def _fail(self, error: Exception) -> None:
+        """Say that the store cannot be reached, and wait a little."""
+        self._is_wanted = False
+        trouble = error.message if isinstance(error, QueuectlError) else str(error)
+        before = self._view
+        version = before.version if before.trouble else before.version + 1
+        self._show(before.replace(version=version, trouble=trouble, taken=time.monotonic()))
+        with self._changed:
+            self._changed.wait_for(self._closed.is_set, TROUBLE_PAUSE_S)
+
+    def _show(self, view: View) -> None:
+        with self._changed:
+            is_new = view.version != self._view.version
+            self._view = view
+            self._changed.notify_all()
+            watching = list(self._watching) if is_new else []
+        for each in watching:
+            each.call(view)
+
+
+class Watching:
+    """One who watches the board. Use it in a `with` statement."""
+
+    def __init__(self, board: Board, call: "Callable[[View], None]") -> None:
+        self.call = call
+        self._board = board
+
+    def __enter__(self) -> "Self":
+        self._board.begin(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._board.end(self)
+
+
+def _read(tx: "Tx") -> tuple[Snapshot, int]:
+    return look(tx), len(schedules.names(tx))
+
+
+def _told(found: Snapshot | None) -> object:
+    """Return what is compared: all but the time."""
+    return None if found is None else found.replace(now=0)

@@ -1,0 +1,100 @@
+"""Words: how numbers, times and sizes are written on a page; the filters of the templates."""
+
+from markupsafe import Markup
+
+from queuectl import clock
+from queuectl.model.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, iso_text, local_text, rough_size_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NONE = "-"
+SPARK_HEIGHT = 24.0
+SPARK_ROOM = 1.5
+"""So much is left above and below, for the width of the line."""
+
+
+def number(value: "float | None") -> str:
+    """Write a number with its thousands apart: 1,204."""
+    return NONE if value is None else f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def compact(value: int) -> str:
+    """Write a number in four characters: 812, 1.2k, 14k, 3.1M."""
+    for unit, name in ((1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")):
+        if value >= unit:
+            return f"{value // (unit // 10) / 10:.1f}{name}" if value < 10 * unit else f"{value // unit}{name}"
+    return str(value)
+
+
+def took(ms: "float | None") -> str:
+    """Write how long something takes: 12 ms, 3.4 s, 3m05s, 2h10m, 5d03h."""
+    if ms is None:
+        return NONE
+    if ms < SECOND_MS:
+        return f"{ms:.0f} ms"
+    return f"{ms / SECOND_MS:.1f} s" if ms < 10 * SECOND_MS else _long(int(ms))
+
+
+def size(count: "int | None") -> str:
+    """Write a size: 512 B, 1.5 MiB."""
+    return NONE if count is None else rough_size_text(count)
+
+
+def ago(ms: "int | None") -> Markup:
+    """Write when something was or will be, relative to now, with the time itself at hand; ago.js keeps it true."""
+    if ms is None:
+        return Markup(NONE)
+    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(
+        iso_text(ms), local_text(ms), _apart(ms, clock.wall_ms())
+    )
+
+
+def moment(ms: "int | None") -> Markup:
+    """Write a time as it is, in the zone of the server."""
+    if ms is None:
+        return Markup(NONE)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(iso_text(ms), iso_text(ms), local_text(ms))
+
+
+def spark_path(values: "Sequence[float]") -> str:
+    """Return the line through some numbers in a box of 100 by 24; nothing where there is no line to draw."""
+    if len(values) < 2:
+        return ""
+    top = max(*values, 1)
+    room = SPARK_HEIGHT - 2 * SPARK_ROOM
+    points = (
+        f"{100 * place / (len(values) - 1):.1f} {SPARK_HEIGHT - SPARK_ROOM - room * value / top:.1f}"
+        for place, value in enumerate(values)
+    )
+    return "M" + " L".join(points)
+
+
+FILTERS = {
+    "n": number,
+    "compact": compact,
+    "took": took,
+    "bytes": size,
+    "ago": ago,
+    "moment": moment,
+    "spark_path": spark_path,
+}
+
+
+def _apart(then: int, now: int) -> str:
+    apart = abs(now - then)
+    if apart < SECOND_MS:
+        return "now" if then > now else "just now"
+    return f"in {_long(apart)}" if then > now else f"{_long(apart)} ago"
+
+
+def _long(ms: int) -> str:
+    """Write a duration in whole units; ago.js has the same words."""
+    if ms < MINUTE_MS:
+        return f"{ms // SECOND_MS}s"
+    if ms < HOUR_MS:
+        return f"{ms // MINUTE_MS}m{ms % MINUTE_MS // SECOND_MS:02}s"
+    if ms < DAY_MS:
+        return f"{ms // HOUR_MS}h{ms % HOUR_MS // MINUTE_MS:02}m"
+    return f"{ms // DAY_MS}d{ms % DAY_MS // HOUR_MS:02}h"
