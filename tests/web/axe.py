@@ -4,10 +4,10 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 900}
+PHONE = ViewportSize(width=390, height=844)
+DESK = ViewportSize(width=1280, height=900)
 
 
 def violations(page: Page) -> list[str]:
@@ -24,7 +24,7 @@ def all_violations(page: Page) -> list[str]:
     found: list[str] = []
     size = page.viewport_size
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         for name, wanted in (("wide", DESK), ("phone", PHONE)):
             page.set_viewport_size(wanted)
             found += [f"{scheme}, {name}: {each}" for each in violations(page)]
