@@ -4,6 +4,7 @@ import json
 import os
 import sys
 
+from queuectl.model import visible
 from queuectl.model.states import State
 from queuectl.model.units import local_text, rough_duration_text
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
+safe = visible.safe
 GAP = 2  # between two columns of a drawn table
 LEAST_ROOM = 10  # for the last column
 LEAST_HEADER = 4
@@ -41,13 +43,6 @@ def end_text(state: str, error: str | None) -> str:
     """Say how a job ended: its state and why; once where the reason begins with the state."""
     why = safe(error or "-")
     return why if why.startswith(state) else f"{state}, {why}"
-
-
-def safe(text: str) -> str:
-    """Show control characters instead of obeying them: a command or name may hold terminal sequences."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
 def short(text: str, width: int) -> str:
@@ -186,7 +181,3 @@ def _fitted(
 
 def _style(cell: str) -> str:
     return COLOURS.get(State(cell), "") if cell in list(State) else ""
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii") if char not in "\n\t" else {"\n": "\\n", "\t": "\\t"}[char]
