@@ -34,7 +34,7 @@ class Order(StrEnum):
     FINISHED = "finished"
 
 
-ORDER_COLUMNS = {
+_ORDER_COLUMNS = {
     Order.ADDED: "seq",
     Order.PRIORITY: "priority",
     Order.STARTED: "started_at",
@@ -149,11 +149,11 @@ def newest(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
         # Most of history: its newest are near the end of the table, and sorting all of it takes 110 ms a million.
         end = last_seq(tx) if wanted.last is None else wanted.last
         near = wanted.replace(first=max(wanted.first or 0, end - NEWEST_WINDOW + 1))
-        found = seqs_in(tx, near, "seq DESC", limit)
+        found = _seqs(tx, near, "seq DESC", limit)
         if len(found) == limit:
             return by_seqs(tx, found)
     # Adding 0 keeps the planner from walking the whole history by number when the states are in small indexes.
-    return by_seqs(tx, seqs_in(tx, wanted, "seq + 0 DESC" if wanted.states else "seq DESC", limit))
+    return by_seqs(tx, _seqs(tx, wanted, "seq + 0 DESC" if wanted.states else "seq DESC", limit))
 
 
 def ordered(tx: "Tx", wanted: Filter, order: Order, limit: int, *, is_reversed: bool = False) -> list[Job]:
@@ -163,16 +163,16 @@ def ordered(tx: "Tx", wanted: Filter, order: Order, limit: int, *, is_reversed: 
     """
     if order is Order.ADDED and not is_reversed:
         return newest(tx, wanted, limit)
-    column = ORDER_COLUMNS[order]
+    column = _ORDER_COLUMNS[order]
     way, other = ("ASC", "DESC") if is_reversed else ("DESC", "ASC")
     tie = other if order is Order.PRIORITY else way
     order_by = f"seq {way}" if order is Order.ADDED else f"({column} IS NULL), {column} {way}, seq {tie}"
-    return by_seqs(tx, seqs_in(tx, wanted, order_by, limit))
+    return by_seqs(tx, _seqs(tx, wanted, order_by, limit))
 
 
 def in_order(found: "Iterable[Job]", order: Order, *, is_reversed: bool = False) -> list[Job]:
     """Return jobs in the order in which `ordered` finds them."""
-    column, way = ORDER_COLUMNS[order], 1 if is_reversed else -1
+    column, way = _ORDER_COLUMNS[order], 1 if is_reversed else -1
     tie = -way if order is Order.PRIORITY else way
 
     def place(job: Job) -> tuple[bool, int, int]:
@@ -196,7 +196,7 @@ def has_between(tx: "Tx", first: int, last: int) -> bool:
 
 def states_of(tx: "Tx", wanted: Filter) -> "list[tuple[int, str]]":
     """Return the numbers and states of all matching jobs, in the order of their numbers; there may be a million."""
-    where, params = where_of(wanted)
+    where, params = _where(wanted)
     rows = tx.rows(f"SELECT seq, state FROM jobs WHERE {where}", params)
     rows.sort()  # in place, and handed on as they are: each copy would cost 110 MB a million
     return rows  # type: ignore[return-value]
@@ -232,7 +232,7 @@ def edit(tx: "Tx", before: Job, after: Job) -> bool:
 
 def latest_dead(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
     """Return dead jobs that match, the latest death first."""
-    where, params = where_of(wanted.replace(states=(State.DEAD,)))
+    where, params = _where(wanted.replace(states=(State.DEAD,)))
     seqs = tx.rows(
         f"SELECT seq FROM jobs WHERE {where} ORDER BY finished_at DESC, seq DESC LIMIT :limit",
         {**params, "limit": limit},
@@ -283,7 +283,7 @@ def states_by_number(tx: "Tx", seqs: "Sequence[int]") -> dict[int, State]:
 
 def seqs_matching(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[int]:
     """Return the numbers of matching jobs beyond `after_seq`, oldest first: one page of a walk over them all."""
-    where, params = where_of(wanted)
+    where, params = _where(wanted)
     rows = tx.rows(
         f"SELECT seq FROM jobs WHERE seq > :after AND {where} ORDER BY seq LIMIT :limit",
         {**params, "after": after_seq, "limit": limit},
@@ -296,7 +296,7 @@ def page(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[Job]:
 
     The states are spelt so that no index holds them: else each page might be sorted out of all jobs in a state.
     """
-    where, params = where_of(wanted.replace(states=()))
+    where, params = _where(wanted.replace(states=()))
     if wanted.states:
         names, states = listed("state", [state.value for state in wanted.states])
         where, params = f"{where} AND state || '' IN ({names})", {**params, **states}
@@ -318,7 +318,7 @@ def count_matching(tx: "Tx", wanted: Filter) -> int:
         by_queue = counts(tx)
         chosen = by_queue.values() if wanted.queue is None else [by_queue.get(wanted.queue, {})]
         return sum(n for of_queue in chosen for state, n in of_queue.items() if state in (wanted.states or State))
-    where, params = where_of(wanted)
+    where, params = _where(wanted)
     row = tx.row(f"SELECT count(*) FROM jobs WHERE {where}", params)
     return int(row[0] or 0) if row else 0
 
@@ -348,7 +348,7 @@ def _compared(tx: "Tx", lanes: "Sequence[int]") -> "list[tuple[State, int, int]]
         return []
     tx.dialect.keep_to_indexes()
     columns = ", ".join(f"count(*) FILTER (WHERE lane_id = {lane})" for lane in lanes)
-    each = (f"SELECT '{state}', {columns} FROM jobs WHERE {where}" for state, where in STATE_WHERE.items())
+    each = (f"SELECT '{state}', {columns} FROM jobs WHERE {where}" for state, where in _STATE_WHERE.items())
     rows = tx.rows(" UNION ALL ".join(each))
     return [
         (State(str(state)), lane, int(count))
@@ -363,7 +363,7 @@ def _grouped(tx: "Tx") -> "list[tuple[State, int, int]]":
     tx.dialect.keep_to_indexes()
     each = (
         f"SELECT '{state}', lane_id, count(*) FROM jobs WHERE {where} GROUP BY lane_id"
-        for state, where in STATE_WHERE.items()
+        for state, where in _STATE_WHERE.items()
     )
     rows = tx.rows(" UNION ALL ".join(each))
     return [(State(str(state)), int(lane or 0), int(count or 0)) for state, lane, count in rows]
@@ -404,19 +404,17 @@ def has_beyond(tx: "Tx", seq: int) -> bool:
     return tx.row("SELECT seq FROM jobs WHERE seq > :seq ORDER BY seq LIMIT 1", {"seq": seq}) is not None
 
 
-def seqs_in(tx: "Tx", wanted: Filter, order: str, limit: int) -> list[int]:
-    """Return the numbers of the first matching jobs in an order that is written as SQL."""
-    where, params = where_of(wanted)
+def _seqs(tx: "Tx", wanted: Filter, order: str, limit: int) -> list[int]:
+    where, params = _where(wanted)
     rows = tx.rows(f"SELECT seq FROM jobs WHERE {where} ORDER BY {order} LIMIT :limit", {**params, "limit": limit})
     return [int(row[0] or 0) for row in rows]
 
 
-def where_of(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
-    """Return a filter as the condition of a statement, and its values."""
+def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
     parts: list[str] = []
     params: dict[str, SqlValue] = {}
     if wanted.states:
-        parts.append("(" + " OR ".join(f"({STATE_WHERE[state]})" for state in wanted.states) + ")")
+        parts.append("(" + " OR ".join(f"({_STATE_WHERE[state]})" for state in wanted.states) + ")")
     if wanted.hindrances:
         parts.append(f"(state <> 'blocked' OR {' OR '.join(_HINDRANCES[each] for each in wanted.hindrances)})")
     if wanted.queue is not None:
@@ -456,7 +454,7 @@ def _holds(column: str, parameter: str) -> str:
 
 
 # Spelt as the partial indexes are, so that both planners know which of them holds the rows.
-STATE_WHERE = {
+_STATE_WHERE = {
     State.PENDING: "state = 'pending'",
     State.SCHEDULED: "state IN ('scheduled', 'failed') AND state = 'scheduled'",
     State.BLOCKED: "state = 'blocked'",
