@@ -1,7 +1,6 @@
 """A server for tests: the web face of a store on a free port of this process, and a plain client for it."""
 
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -9,10 +8,10 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
 
-import uvicorn
-
 from queuectl.actions.connect import Target
 from queuectl.web.app import make_app
+from queuectl.web.reach import Reach
+from queuectl.web.serving import bind, make_server
 
 START_SECONDS = 20.0
 
@@ -66,20 +65,12 @@ class Site:
         return self.ask("POST", path, body, headers)
 
 
-class _Server(uvicorn.Server):
-    """A server that ends its streams when it is told to stop."""
-
-    async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
-        self.config.app.state.closing.set()  # type: ignore[union-attr]
-        await super().shutdown(sockets)
-
-
 @contextmanager
-def serving(target: Target, **options: object) -> Iterator[Site]:
+def serving(target: Target, reach: Reach | None = None) -> Iterator[Site]:
     """Serve a store on a free port until the block ends."""
-    config = uvicorn.Config(make_app(target, **options), host="127.0.0.1", port=0, log_level="error", access_log=False)
-    server = _Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
+    listener = bind("127.0.0.1", 0)
+    server = make_server(make_app(target, reach))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     deadline = time.monotonic() + START_SECONDS
     while not server.started:
@@ -87,7 +78,7 @@ def serving(target: Target, **options: object) -> Iterator[Site]:
         assert time.monotonic() < deadline, "the server took too long to start"
         time.sleep(0.005)
     try:
-        yield Site(target, server.servers[0].sockets[0].getsockname()[1])
+        yield Site(target, listener.getsockname()[1])
     finally:
         server.should_exit = True
         thread.join(START_SECONDS)

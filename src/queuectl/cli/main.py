@@ -34,6 +34,7 @@ COMMANDS = {
     "queue": ("queue", "list, limit, pause and resume queues"),
     "limit": ("limit", "list, set and delete named limits"),
     "schedule": ("schedule", "run jobs again and again, by the clock: add, list, preview, pause, edit"),
+    "serve": ("serve", "serve the dashboard, the REST API and metrics over HTTP"),
     "config": ("config", "list, get, set and unset settings"),
     "doctor": ("doctor", "look for what is wrong, and say how to mend it"),
     "export": ("export", "write jobs, runs, queues and settings as lines of JSON"),

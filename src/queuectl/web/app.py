@@ -13,6 +13,7 @@ from queuectl.web.guard import Guard
 from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import queues as queues_page
 from queuectl.web.problems import add_problems
+from queuectl.web.reach import Reach
 from queuectl.web.rest import events, queues
 from queuectl.web.rest.asking import only_known_queries
 from queuectl.web.snapshot import Board
@@ -30,8 +31,8 @@ REST = (events, queues)
 PAGES = (queues_page,)
 
 
-def make_app(target: "Target") -> FastAPI:
-    """Return the whole web face of a store."""
+def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:
+    """Return the whole web face of a store, as it is reached."""
     stores = Stores(target)
     board = Board(target)
 
@@ -53,7 +54,7 @@ def make_app(target: "Target") -> FastAPI:
     app.state.stores = stores
     app.state.board = board
     app.state.closing = asyncio.Event()
-    app.add_middleware(Guard)
+    app.add_middleware(Guard, reach=reach or Reach())
     app.add_middleware(Edge)  # the last one added is the first one passed
     add_problems(app)
     add_openapi(app)

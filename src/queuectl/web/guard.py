@@ -10,12 +10,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from queuectl.web.reach import Reach
+
 
 class Guard:
     """Finds out who asks and refuses what may not be asked."""
 
-    def __init__(self, app: "ASGIApp") -> None:
+    def __init__(self, app: "ASGIApp", *, reach: "Reach") -> None:
         self._app = app
+        self._reach = reach
         self._local = Visitor(name=user_at_host(), role=Role.ADMIN)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
