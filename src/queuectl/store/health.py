@@ -130,6 +130,12 @@ def dead_rows(tx: "Tx") -> DeadRows:
     return DeadRows(live=int(live or 0), dead=int(dead or 0), vacuumed_s_ago=None if ago is None else float(ago))
 
 
+def database_bytes(tx: "Tx") -> int:
+    """Return how large the database of PostgreSQL is, indexes included."""
+    row = tx.row("SELECT pg_database_size(current_database())")
+    return int(row[0] or 0) if row else 0
+
+
 def server_version(tx: "Tx") -> str:
     """Return PostgreSQL's own version."""
     row = tx.row("SELECT current_setting('server_version')")

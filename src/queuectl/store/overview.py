@@ -81,6 +81,15 @@ def queue(tx: "Tx", name: str) -> QueueView | None:
     )
 
 
+def oldest_ready(tx: "Tx", names: "Sequence[str]") -> "dict[str, Job]":
+    """Return of each of these queues the ready job that was added first; those with none are left out."""
+    lanes: dict[str, list[int]] = {}
+    for lane in lanes_of(tx, names):
+        lanes.setdefault(lane.queue, []).append(lane.id)
+    found = {name: _oldest_ready(tx, ids) for name, ids in lanes.items()}
+    return {name: job for name, job in found.items() if job is not None}
+
+
 def all_limits(tx: "Tx") -> list[LimitView]:
     """Return the limits people made, then what else is held or waited for now: mutexes, by name."""
     held, waiting = limits.held(tx), _waiting(tx)

@@ -11,7 +11,12 @@ from queuectl import __version__
 from queuectl.web.edge import Edge
 from queuectl.web.guard import Guard
 from queuectl.web.openapi import add_openapi, operation_id
+from queuectl.web.pages import audit as audit_page
+from queuectl.web.pages import health as health_page
 from queuectl.web.pages import queues as queues_page
+from queuectl.web.pages import schedules as schedules_page
+from queuectl.web.pages import settings as settings_page
+from queuectl.web.pages import workers as workers_page
 from queuectl.web.problems import add_problems
 from queuectl.web.reach import Reach
 from queuectl.web.rest import events, queues
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
 REST = (events, queues)
-PAGES = (queues_page,)
+PAGES = (queues_page, workers_page, schedules_page, settings_page, audit_page, health_page)
 
 
 def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:

@@ -74,6 +74,11 @@ class Board:
         """The newest view, however old."""
         return self._view
 
+    @property
+    def viewers(self) -> int:
+        """How many watch, each an open page."""
+        return len(self._watching)
+
     def current(self) -> View:
         """Return a view that is fresh; where none is to be had in time, the last one, which says why."""
         deadline = time.monotonic() + PATIENCE_S

@@ -1,0 +1,143 @@
+"""The page of the store's health: what it is, how large, how well, and what `queuectl doctor` finds."""
+
+import os
+import platform
+import threading
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from queuectl import __version__, clock
+from queuectl.actions.doctor import examine
+from queuectl.model.finding import Finding, Level
+from queuectl.model.value import Value
+from queuectl.store import health, migrate
+from queuectl.system.disk import size_of, space_of
+from queuectl.web.given import Given, board_of
+from queuectl.web.templating import LIVE_HEADER, render
+from queuectl.web.visitor import Reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.actions.connect import Target
+    from queuectl.store.database import Tx
+    from queuectl.system.disk import Space
+    from queuectl.web.stores import Stores
+
+KEPT_S = 60.0
+AGAIN_S = 3.0
+"""Whoever asks to check now gets what was found so shortly before: many may ask at once."""
+_ORDER = {Level.ERROR: 0, Level.WARNING: 1, Level.OK: 2}
+_STARTED_S = clock.boot_s()
+
+router = APIRouter()
+
+
+class Examination:
+    """What the doctor found, kept for a while for all who look: some of its checks read much of the store."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at_s = 0.0
+        self.at_ms = 0
+        self.findings: list[Finding] = []
+
+    def look(self, target: "Target", *, within_s: float) -> "Examination":
+        """Examine the store again unless that was done within this time."""
+        with self._lock:
+            if not self.at_ms or clock.boot_s() - self._at_s > within_s:
+                found = examine(target, os.environ)
+                self.findings = sorted(found, key=lambda one: _ORDER[one.level])
+                self._at_s, self.at_ms = clock.boot_s(), clock.wall_ms()
+            return self
+
+
+class Facts(Value):
+    """What the store is and how it does."""
+
+    kind: str
+    where: str
+    version: str
+    schema: int
+    size_bytes: int
+    free_bytes: int | None
+    """Room inside a SQLite file."""
+    wal_bytes: int | None
+    journal: str
+    room: "health.Room | None"
+    dead: "health.DeadRows | None"
+    disk: "Space"
+
+
+@router.get("/health")
+def show(request: Request, stores: Given, _visitor: Reader, check: str = "") -> HTMLResponse:
+    """Show how the store does; a page that only follows changes examines nothing."""
+    examination = _examination_of(request)
+    is_following = LIVE_HEADER in request.headers
+    within_s = float("inf") if is_following else AGAIN_S if check else KEPT_S
+    examination.look(stores.target, within_s=within_s)
+    return render(
+        request,
+        "health.html",
+        title="Health",
+        command="queuectl doctor -v",
+        facts=facts_of(stores),
+        found=examination.findings,
+        bad=[one for one in examination.findings if one.level is not Level.OK],
+        at=examination.at_ms,
+        versions=(("queuectl", __version__), ("Python", platform.python_version()), ("schema", str(migrate.LATEST))),
+        up_ms=int((clock.boot_s() - _STARTED_S) * 1000),
+        viewers=board_of(request).viewers,
+    )
+
+
+def facts_of(stores: "Stores") -> Facts:
+    """Read what the store says of itself."""
+    path = stores.target.sqlite_path
+    if path is None:
+        return stores.read(lambda tx: _postgres_facts(tx, stores.target))
+    return stores.read(lambda tx: _sqlite_facts(tx, path))
+
+
+def _sqlite_facts(tx: "Tx", path: str) -> Facts:
+    from apsw import sqlite_lib_version
+
+    pages = health.pages(tx)
+    return Facts(
+        kind="SQLite",
+        where=path,
+        version=sqlite_lib_version(),
+        schema=tx.dialect.schema_version(),
+        size_bytes=pages.size * pages.count,
+        free_bytes=pages.free_bytes,
+        wal_bytes=size_of(f"{path}-wal"),
+        journal=pages.journal_mode,
+        room=None,
+        dead=None,
+        disk=space_of(os.path.dirname(path)),
+    )
+
+
+def _postgres_facts(tx: "Tx", target: "Target") -> Facts:
+    return Facts(
+        kind="PostgreSQL",
+        where=tx.dialect.address,
+        version=health.server_version(tx),
+        schema=tx.dialect.schema_version(),
+        size_bytes=health.database_bytes(tx),
+        free_bytes=None,
+        wal_bytes=None,
+        journal="",
+        room=health.room(tx),
+        dead=health.dead_rows(tx),
+        disk=space_of(target.home.root),
+    )
+
+
+def _examination_of(request: Request) -> Examination:
+    state = request.app.state
+    if not hasattr(state, "examination"):
+        state.examination = Examination()
+    found = state.examination
+    assert isinstance(found, Examination)
+    return found
