@@ -136,6 +136,12 @@ def database_bytes(tx: "Tx") -> int:
     return int(row[0] or 0) if row else 0
 
 
+def sqlite_version(tx: "Tx") -> str:
+    """Return the version of SQLite itself."""
+    row = tx.row("SELECT sqlite_version()")
+    return str(row[0]) if row else ""
+
+
 def server_version(tx: "Tx") -> str:
     """Return PostgreSQL's own version."""
     row = tx.row("SELECT current_setting('server_version')")

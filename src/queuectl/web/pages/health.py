@@ -100,13 +100,11 @@ def facts_of(stores: "Stores") -> Facts:
 
 
 def _sqlite_facts(tx: "Tx", path: str) -> Facts:
-    from apsw import sqlite_lib_version
-
     pages = health.pages(tx)
     return Facts(
         kind="SQLite",
         where=path,
-        version=sqlite_lib_version(),
+        version=health.sqlite_version(tx),
         schema=tx.dialect.schema_version(),
         size_bytes=pages.size * pages.count,
         free_bytes=pages.free_bytes,
