@@ -222,6 +222,28 @@ def resolve(stored: "Mapping[str, str]", environ: "Mapping[str, str]") -> "tuple
     return settings, sources
 
 
+def setting_shapes(stored: "Mapping[str, str]", environ: "Mapping[str, str]") -> "list[dict[str, str]]":
+    """Return every setting as JSON: value, source, default and meaning."""
+    now, sources = resolve(stored, environ)
+    return [
+        {
+            "key": key,
+            "value": shown(key, now.value_of(key)),
+            "source": sources[key],
+            "default": shown(key, one.default),
+            "meaning": one.meaning,
+        }
+        for key, one in SETTINGS.items()
+    ]
+
+
+def setting_shape(name: str, stored: "Mapping[str, str]", environ: "Mapping[str, str]") -> "dict[str, str]":
+    """Return one setting as JSON, by the name it was asked for."""
+    key = setting_key(name)
+    now, sources = resolve(stored, environ)
+    return {"key": normal_key(name), "value": shown(name, now.value_of(key)), "source": sources[key]}
+
+
 def survey(
     stored: "Mapping[str, str]", environ: "Mapping[str, str]"
 ) -> "tuple[Settings, dict[str, str], list[BadInput]]":

@@ -1,7 +1,9 @@
-"""Shapes of views: how queues, limits, groups and what was done look as JSON. Those of jobs are in model/shapes.py."""
+"""Shapes of views: queues, limits, groups, schedules and what was done as JSON. Jobs are in model/shapes.py."""
 
 from queuectl.model.queue import queue_settings_shape
+from queuectl.model.scheduleshapes import fire_shape, schedule_shape
 from queuectl.model.shapes import changes_shape, counts_shape, time_shape
+from queuectl.model.units import iso_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,9 +14,12 @@ if TYPE_CHECKING:
     from queuectl.actions.scene import Gate
     from queuectl.actions.standing import Standing
     from queuectl.actions.submit import Entry
+    from queuectl.model.schedule import Schedule
     from queuectl.model.states import State
+    from queuectl.store.audit import Act
     from queuectl.store.group_views import GroupView
     from queuectl.store.overview import LaneView, LimitView, QueueView
+    from queuectl.store.schedules import LastFire
     from queuectl.store.workers import Worker
 
     Shape = dict[str, object]
@@ -176,3 +181,18 @@ def tally_shape(count: int, passed: "Mapping[State, int]", *, is_trial: bool = F
     """Return what an act on many jobs came to, or would come to."""
     by_name = {state.value: number for state, number in sorted(passed.items())}
     return {"count": count, "passed_by": by_name, "dry_run": is_trial}
+
+
+def listed_schedule_shape(schedule: "Schedule", last: "LastFire | None") -> "Shape":
+    """Return a schedule with what came of its last instant."""
+    return {**schedule_shape(schedule), "last": last and fire_shape(last.fire, last.job)}
+
+
+def full_schedule_shape(schedule: "Schedule", fires: "Sequence[LastFire]") -> "Shape":
+    """Return a schedule with its newest fires."""
+    return {**schedule_shape(schedule), "fires": [fire_shape(each.fire, each.job) for each in fires]}
+
+
+def act_shape(act: "Act") -> "Shape":
+    """Return an act of the audit trail."""
+    return {**act.as_dict(), "at": iso_text(act.at)}

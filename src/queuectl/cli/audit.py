@@ -1,10 +1,11 @@
 """List who did what, newest first: every act of a person that changed something, in the words of the act."""
 
+from queuectl.actions.shapes import act_shape
 from queuectl.cli.list import DEFAULT_LIMIT, read_limit
 from queuectl.cli.store import open_store
 from queuectl.cli.text import moment, note, print_json, safe, short, table
 from queuectl.clock import wall_ms
-from queuectl.model.units import PAST_HELP, iso_text, past_ms
+from queuectl.model.units import PAST_HELP, past_ms
 from queuectl.store import audit
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ def run(args: "Args") -> int:
     found, now = open_store(args).read(look)
     if args.json:
         for act in found[:limit]:
-            print_json({**act.as_dict(), "at": iso_text(act.at)})
+            print_json(act_shape(act))
     elif found:
         rows = (
             (

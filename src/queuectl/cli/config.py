@@ -56,35 +56,23 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def run_list(args: "Args") -> int:
     """Print every setting."""
-    now, sources = settings.resolve(open_store(args).read(config.stored), os.environ)
-    rows = [
-        (
-            key,
-            settings.shown(key, now.value_of(key)),
-            sources[key],
-            settings.shown(key, one.default),
-            one.meaning,
-        )
-        for key, one in settings.SETTINGS.items()
-    ]
+    rows = settings.setting_shapes(open_store(args).read(config.stored), os.environ)
     if args.json:
         for row in rows:
-            print_json(dict(zip(("key", "value", "source", "default", "meaning"), row, strict=True)))
+            print_json(row)
         return 0
-    table(("SETTING", "VALUE", "SOURCE", "DEFAULT", "MEANING"), rows)
+    table(("SETTING", "VALUE", "SOURCE", "DEFAULT", "MEANING"), [tuple(row.values()) for row in rows])
     return 0
 
 
 def run_get(args: "Args") -> int:
     """Print one value."""
     name = settings.normal_key(args.key)
-    now, sources = settings.resolve(open_store(args).read(config.stored), os.environ)
-    key = settings.setting_key(name)
-    value = settings.shown(name, now.value_of(key))
+    found = settings.setting_shape(name, open_store(args).read(config.stored), os.environ)
     if args.json:
-        print_json({"key": name, "value": value, "source": sources[key]})
+        print_json(found)
     else:
-        print(value)
+        print(found["value"])
     return 0
 
 

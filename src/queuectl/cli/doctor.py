@@ -38,20 +38,11 @@ def run(args: "Args") -> int:
     findings = examine(target_of(args), os.environ, is_deep=args.deep)
     if args.json:
         for finding in findings:
-            print_json(_shape(finding))
+            print_json(finding.shape)
     else:
         _print([one for one in findings if args.verbose or one.level is not Level.OK])
         print(_summary(findings))
     return 1 if has_error(findings) else 0
-
-
-def _shape(finding: "Finding") -> dict[str, object]:
-    return {
-        "check": finding.check,
-        "level": finding.level.value,
-        "what": finding.what,
-        "mend": finding.mend or None,
-    }
 
 
 def _print(findings: "Sequence[Finding]") -> None:

@@ -20,7 +20,7 @@ from queuectl.model.checks import as_whole, check_name
 from queuectl.model.cron import CRON_HELP, FIELD_COUNT, check_cron, check_zone
 from queuectl.model.rhythm import Rhythm, check_every
 from queuectl.model.schedule import DEFAULT_CAP, MAX_CAP, Misfire, Overlap, check_schedule_name
-from queuectl.model.scheduleshapes import schedule_shape
+from queuectl.model.scheduleshapes import schedule_changes_shape, schedule_shape
 from queuectl.model.units import DURATION_HELP, SECOND_MS, TIME_HELP
 from queuectl.store import schedules
 
@@ -265,10 +265,7 @@ def run_edit(args: "Args") -> int:
         return asked, {**changes, **schedulejob.additions(args, before.fields)}
 
     before, after = scheduling.edit(open_store(args), name, change, who=who())
-    old, new = _flat_shape(before), _flat_shape(after)
-    changed = {
-        key: {"from": old.get(key), "to": new.get(key)} for key in {**old, **new} if old.get(key) != new.get(key)
-    }
+    changed = schedule_changes_shape(before, after)
     if args.json:
         print_json({"name": name, "changes": changed})
         return 0
@@ -317,14 +314,6 @@ def _names(args: "Args") -> list[str]:
 def _asked(args: "Args") -> "Fields":
     given = {name: getattr(args, name, None) for name in ASKED}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _flat_shape(schedule: "Schedule") -> "Fields":
-    shape = schedule_shape(schedule)
-    job = shape.pop("job")
-    for name in ("updated_at", "next_instant", "anchor"):
-        shape.pop(name)
-    return {**shape, **(job if isinstance(job, dict) else {})}
 
 
 def _warn(database: "Database") -> None:

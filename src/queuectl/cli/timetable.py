@@ -2,6 +2,7 @@
 
 import sys
 
+from queuectl.actions.shapes import full_schedule_shape, listed_schedule_shape
 from queuectl.cli.text import age, facts, note, print_json, safe, short, table, when
 from queuectl.errors import BadInput
 from queuectl.model.checks import as_duration
@@ -9,7 +10,7 @@ from queuectl.model.cron import zoned_text
 from queuectl.model.edit import NONE
 from queuectl.model.rhythm import MOST_COUNTED
 from queuectl.model.schedule import Misfire
-from queuectl.model.scheduleshapes import fire_shape, result_word, schedule_shape
+from queuectl.model.scheduleshapes import instant_shape, result_word
 from queuectl.model.units import counted, duration_text, iso_text
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ def print_list(known: "Sequence[tuple[Schedule, LastFire | None]]", now: int, *,
     """Print schedules, each with its next and its last instant."""
     if as_json:
         for schedule, last in known:
-            print_json({**schedule_shape(schedule), "last": last and fire_shape(last.fire, last.job)})
+            print_json(listed_schedule_shape(schedule, last))
         return
     rows = [
         (
@@ -62,8 +63,7 @@ def print_list(known: "Sequence[tuple[Schedule, LastFire | None]]", now: int, *,
 def print_one(schedule: "Schedule", fires: "Sequence[LastFire]", now: int, *, as_json: bool) -> None:
     """Print all that is known of a schedule, its newest fires first."""
     if as_json:
-        shapes = [fire_shape(each.fire, each.job) for each in fires]
-        print_json({**schedule_shape(schedule), "fires": shapes})
+        print_json(full_schedule_shape(schedule, fires))
         return
     facts(_facts(schedule, now))
     if fires:
@@ -88,7 +88,7 @@ def print_instants(schedule: "Schedule | None", rhythm: "Rhythm", instants: "Ite
         at = instant + (0 if schedule is None else schedule.jitter_of(instant))
         local = zoned_text(instant, rhythm.tz)
         if as_json:
-            print_json({"instant": iso_text(instant), "fires_at": iso_text(at), "local": local, "tz": rhythm.tz})
+            print_json(instant_shape(schedule, rhythm, instant))
         rows.append((local, iso_text(instant), f"+{duration_text(at - instant)}" if at > instant else "-"))
     if as_json:
         return

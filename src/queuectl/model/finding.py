@@ -21,6 +21,11 @@ class Finding(Value):
     what: str
     mend: str = ""
 
+    @property
+    def shape(self) -> dict[str, object]:
+        """It as JSON."""
+        return {"check": self.check, "level": self.level.value, "what": self.what, "mend": self.mend or None}
+
 
 def ok(what: str, mend: str = "") -> Finding:
     """Say that something is as it should be."""

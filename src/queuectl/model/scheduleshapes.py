@@ -1,11 +1,13 @@
 """Schedule shapes: how schedules and their fires look as JSON, and in a word."""
 
+from queuectl.model.cron import zoned_text
 from queuectl.model.shapes import time_shape
 from queuectl.model.units import iso_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.model.job import Job
+    from queuectl.model.rhythm import Rhythm
     from queuectl.model.schedule import Fire, Schedule
 
     Shape = dict[str, object]
@@ -55,3 +57,28 @@ def result_word(fire: "Fire", job: "Job | None") -> str:
     if fire.job_seq is None:
         return fire.outcome.value
     return REMOVED if job is None else job.state.value
+
+
+def instant_shape(schedule: "Schedule | None", rhythm: "Rhythm", instant: int) -> "Shape":
+    """Return an instant by the clock of its zone; one of a schedule with the jitter it gets."""
+    at = instant + (0 if schedule is None else schedule.jitter_of(instant))
+    return {
+        "instant": iso_text(instant),
+        "fires_at": iso_text(at),
+        "local": zoned_text(instant, rhythm.tz),
+        "tz": rhythm.tz,
+    }
+
+
+def schedule_changes_shape(before: "Schedule", after: "Schedule") -> "dict[str, Shape]":
+    """Return what differs between two versions of a schedule, fields of its job among its own."""
+    old, new = _flat(before), _flat(after)
+    return {key: {"from": old.get(key), "to": new.get(key)} for key in {**old, **new} if old.get(key) != new.get(key)}
+
+
+def _flat(schedule: "Schedule") -> "Shape":
+    shape = schedule_shape(schedule)
+    job = shape.pop("job")
+    for name in ("updated_at", "next_instant", "anchor"):
+        shape.pop(name)
+    return {**shape, **(job if isinstance(job, dict) else {})}
