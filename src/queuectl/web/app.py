@@ -9,7 +9,9 @@ from starlette.staticfiles import StaticFiles
 
 from queuectl import __version__
 from queuectl.web.edge import Edge
+from queuectl.web.figures import Figures
 from queuectl.web.guard import Guard
+from queuectl.web.livepages import LivePages
 from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import audit as audit_page
 from queuectl.web.pages import health as health_page
@@ -40,10 +42,12 @@ def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:
     """Return the whole web face of a store, as it is reached."""
     stores = Stores(target)
     board = Board(target)
+    figures = Figures(board)
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> "AsyncIterator[None]":
         yield
+        figures.close()
         board.close()
         stores.close()
 
@@ -58,7 +62,9 @@ def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:
     )
     app.state.stores = stores
     app.state.board = board
+    app.state.figures = figures
     app.state.closing = asyncio.Event()
+    app.add_middleware(LivePages)
     app.add_middleware(Guard, reach=reach or Reach())
     app.add_middleware(Edge)  # the last one added is the first one passed
     add_problems(app)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from queuectl.web.figures import Figures
 from queuectl.web.snapshot import Board
 from queuectl.web.stores import Stores
 
@@ -23,6 +24,13 @@ def board_of(request: Request) -> Board:
     return found
 
 
+def figures_of(request: Request) -> Figures:
+    """Return what takes long to count."""
+    found = request.app.state.figures
+    assert isinstance(found, Figures)
+    return found
+
+
 def closing_of(request: Request) -> asyncio.Event:
     """Return what is set when the server was asked to stop: a stream ends then, else it would hold up the stop."""
     found = request.app.state.closing
@@ -32,3 +40,4 @@ def closing_of(request: Request) -> asyncio.Event:
 
 Given = Annotated[Stores, Depends(stores_of)]
 SharedBoard = Annotated[Board, Depends(board_of)]
+SharedFigures = Annotated[Figures, Depends(figures_of)]

@@ -42,6 +42,9 @@ class View(Value):
     """What everybody is shown: where things stood at one moment, or nothing yet."""
 
     version: int
+    """Grows with everything that a page may show in another way."""
+    changes: int = 0
+    """Grows with each change of the store."""
     found: Snapshot | None = None
     schedules: int = 0
     taken: float = 0.0
@@ -59,7 +62,7 @@ class Board:
     """Holds the newest view. A request asks for `current`; a stream `watch`es and is called at each new version."""
 
     def __init__(self, target: "Target") -> None:
-        self._target = target
+        self.target = target
         self._changed = threading.Condition()
         self._view = View(version=clock.wall_ms())  # beyond any version of a server before this one
         self._watching: set[Watching] = set()
@@ -93,6 +96,10 @@ class Board:
     def watch(self, call: "Callable[[View], None]") -> "Watching":
         """Call back, in the thread of the board, at each new version until the watching ends."""
         return Watching(self, call)
+
+    def renew(self) -> None:
+        """Say that pages would show something else, though the store did not change: a figure was counted."""
+        self._show(lambda last: last.replace(version=last.version + 1))
 
     def close(self) -> None:
         """End the thread, and whoever waits for it."""
@@ -145,8 +152,8 @@ class Board:
         while self._sleep():
             try:
                 with (
-                    closing(connect(self._target, is_patient=False)) as database,
-                    Watch(self._target, database) as watch,
+                    closing(connect(self.target, is_patient=False)) as database,
+                    Watch(self.target, database) as watch,
                 ):
                     watch.wake_on(self._nudged, self._unring)
                     for is_changed in self._looks(watch):
@@ -183,21 +190,28 @@ class Board:
         found, number = database.read(_read)
         before = self._view
         is_other = is_changed or before.trouble or number != before.schedules or _told(found) != _told(before.found)
-        version = before.version + 1 if is_other else before.version
-        self._show(View(version=version, found=found, schedules=number, taken=taken))
+        step = int(bool(is_other))
+        self._show(
+            lambda last: View(
+                version=last.version + step, changes=last.changes + step, found=found, schedules=number, taken=taken
+            )
+        )
 
     def _fail(self, error: Exception) -> None:
         """Say that the store cannot be reached, and wait a little."""
         self._is_wanted = False
         trouble = error.message if isinstance(error, QueuectlError) else str(error)
-        before = self._view
-        version = before.version if before.trouble else before.version + 1
-        self._show(before.replace(version=version, trouble=trouble, taken=time.monotonic()))
+        self._show(
+            lambda last: last.replace(
+                version=last.version + (not last.trouble), trouble=trouble, taken=time.monotonic()
+            )
+        )
         with self._changed:
             self._changed.wait_for(self._closed.is_set, TROUBLE_PAUSE_S)
 
-    def _show(self, view: View) -> None:
+    def _show(self, make: "Callable[[View], View]") -> None:
         with self._changed:
+            view = make(self._view)
             is_new = view.version != self._view.version
             self._view = view
             self._changed.notify_all()

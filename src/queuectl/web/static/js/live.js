@@ -2,6 +2,7 @@
 // again and what carries data-live is changed in place. Regions with data-hold-new collect new rows behind a button.
 import { agoWords, tick } from "./ago.js";
 import { morph, morphHeld } from "./morph.js";
+import { notice } from "./notices.js";
 
 const LEAST_MS = 1000; // between two looks, unless this tab did something
 const SILENCE_MS = 40_000; // the server says something every 15 s
@@ -21,6 +22,7 @@ const state = {
   isFetching: false,
   isWanted: false,
   isUrgent: false,
+  isGone: false,
   timer: 0,
 };
 const held = new Map(); // id of a region -> the newest version of it that was not shown whole
@@ -61,10 +63,14 @@ async function fetchAgain() {
     if (answer.redirected && new URL(answer.url).pathname !== location.pathname) location.reload();
     const type = answer.headers.get("content-type") ?? "";
     const text = await answer.text();
-    if (answer.ok && type.startsWith("text/html") && address === location.href) {
-      patch(new DOMParser().parseFromString(text, "text/html"));
-    } else if (answer.status === 401) {
-      location.reload();
+    if (answer.status === 401) location.reload();
+    else if (type.startsWith("text/html") && address === location.href) {
+      // The page of an error has the frame alone: the rest stays as it was last known.
+      patch(new DOMParser().parseFromString(text, "text/html"), answer.ok);
+      if (answer.status === 404 && !state.isGone) {
+        state.isGone = true;
+        notice("What this page shows is no longer there", { kind: "warning" });
+      }
     }
   } catch {
     lose(); // the server went away; what is shown stays, and its age is told
@@ -74,9 +80,11 @@ async function fetchAgain() {
   }
 }
 
-function patch(fresh) {
-  if (fresh.title) document.title = fresh.title;
-  if (fresh.body.dataset.at) state.shownAt = Date.now();
+function patch(fresh, isWhole) {
+  if (isWhole) {
+    document.title = fresh.title;
+    state.shownAt = Date.now();
+  }
   for (const region of regions()) {
     const next = region.id && fresh.getElementById(region.id);
     if (next) patchRegion(region, next);

@@ -1,0 +1,122 @@
+"""Figures: what takes long to count, counted by one thread for all who look, a tenth of the time at most."""
+
+import queue
+import threading
+import time
+
+from queuectl.actions.connect import connect
+from queuectl.errors import QueuectlError
+from queuectl.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from queuectl.store.database import Database, Tx
+    from queuectl.web.snapshot import Board
+
+    Result = TypeVar("Result")
+
+DUTY = 10
+"""What took t to count is counted again after ten t at the earliest."""
+LEAST_S = 1.0
+SLIDES_S = 30.0
+"""Also where nothing changed, a range of time moves on."""
+PATIENCE_S = 0.12
+"""How long a page waits for a figure that was never counted; it is told when there is one."""
+FORGET_S = 600.0
+
+
+class Figure(Value):
+    """Something that was counted, and when."""
+
+    value: object
+    at: int
+    """On the clock of the store."""
+    changes: int
+    """How often the store had changed, as far as was known."""
+    began: float
+    took: float
+
+
+class Figures:
+    """Holds the newest figure of each name."""
+
+    def __init__(self, board: "Board") -> None:
+        self._board = board
+        self._kept: dict[str, Figure] = {}
+        self._asked: dict[str, float] = {}
+        self._counting: set[str] = set()
+        self._changed = threading.Condition()
+        self._orders: queue.SimpleQueue[tuple[str, Callable[[Tx], object]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def get(self, name: str, work: "Callable[[Tx], object]") -> Figure | None:
+        """Return a figure as it was last counted, and have it counted again when it is time; None: not counted yet."""
+        with self._changed:
+            self._asked[name] = time.monotonic()
+            kept = self._kept.get(name)
+            if name not in self._counting and (kept is None or self._is_due(kept)):
+                self._counting.add(name)
+                self._order(name, work)
+            if kept is None:
+                self._changed.wait_for(lambda: name in self._kept or name not in self._counting, PATIENCE_S)
+            return self._kept.get(name)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._orders.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _is_due(self, kept: Figure) -> bool:
+        age = time.monotonic() - kept.began
+        if age < max(LEAST_S, DUTY * kept.took):
+            return False
+        return kept.changes != self._board.latest.changes or age >= SLIDES_S
+
+    def _order(self, name: str, work: "Callable[[Tx], object]") -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="figures", daemon=True)
+            self._thread.start()
+        self._orders.put((name, work))
+
+    def _run(self) -> None:
+        database: Database | None = None
+        while (order := self._orders.get()) is not None:
+            name, work = order
+            try:
+                database = database or connect(self._board.target, is_patient=False)
+                self._keep(name, _count(database, work, self._board.latest.changes))
+            except QueuectlError:
+                if database is not None:
+                    database.close()  # the board tells of it; the next to ask has it tried again
+                    database = None
+                with self._changed:
+                    self._counting.discard(name)
+                    self._changed.notify_all()
+        if database is not None:
+            database.close()
+
+    def _keep(self, name: str, figure: Figure) -> None:
+        with self._changed:
+            before = self._kept.get(name)
+            self._kept[name] = figure
+            self._counting.discard(name)
+            self._forget()
+            self._changed.notify_all()
+        if before is None or before.value != figure.value:
+            self._board.renew()
+
+    def _forget(self) -> None:
+        now = time.monotonic()
+        for name in [name for name, asked in self._asked.items() if now - asked > FORGET_S]:
+            self._asked.pop(name)
+            self._kept.pop(name, None)
+
+
+def _count(database: "Database", work: "Callable[[Tx], object]", changes: int) -> Figure:
+    began = time.monotonic()
+    value, at = database.read(lambda tx: (work(tx), tx.now))
+    return Figure(value=value, at=at, changes=changes, began=began, took=time.monotonic() - began)

@@ -1,0 +1,145 @@
+"""Live: every dashboard hears of a change, all of them cost the store what one does, and trouble is told."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queuectl.actions.connect import Target, connect, locate
+from queuectl.actions.submit import submit
+from queuectl.model.job import JobSpec
+from queuectl.model.states import State
+from queuectl.store.database import Database, Tx
+from queuectl.web.snapshot import Board
+from queuectl.web.stores import Stores
+from tests.proxy import proxied, through
+from tests.web.serving import Site, serving
+from tests.web.streams import streaming
+
+MANY = 20
+
+
+def add_jobs(target: Target, number: int = 1, command: str = "true") -> None:
+    """Add jobs as another process would: by a connection of its own."""
+    database = connect(target)
+    submit(database, [JobSpec(command=command)] * number, who="test", environ={})
+    database.close()
+
+
+def test_a_stream_tells_of_a_change_at_once_and_of_what_was_missed(site: Site) -> None:
+    with streaming(site) as stream:
+        first = stream.next_event()
+        add_jobs(site.target)
+        told = stream.until("pending", 1)
+        add_jobs(site.target, 2)
+        last = stream.until("pending", 3)
+
+    assert first.data["store"] == "ok"
+    assert int(first.id) < int(told.id) < int(last.id) == last.data["version"]
+    with streaming(site, **{"Last-Event-ID": told.id}) as stream:
+        assert int(stream.next_event().id) >= int(last.id)
+
+
+def test_a_stream_ends_at_once_when_the_server_stops(sqlite_target: Target) -> None:
+    with ExitStack() as stack:
+        with serving(sqlite_target) as site:
+            stream = stack.enter_context(streaming(site))
+            stream.next_event()
+
+        # The stop waits for answers under way, so to be here means that the stream has ended.
+        assert stream.answer.read() == b""
+
+
+def test_many_dashboards_cost_the_store_no_more_than_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = counted(monkeypatch, Stores)
+    with ExitStack() as stack:
+        streams = [stack.enter_context(streaming(site)) for _ in range(MANY)]
+        add_jobs(site.target)
+        seen = [int(stream.until("pending", 1).id) for stream in streams]
+        assert reads == []  # they share what one thread saw
+
+        with ThreadPoolExecutor(MANY) as threads:
+            pages = list(threads.map(lambda version: ask_again(site, version), seen))
+
+    versions = {page.split('data-version="')[1].split('"')[0] for page in pages}
+    assert len(reads) == len(versions) < MANY
+
+
+def test_a_page_that_did_something_itself_is_drawn_anew(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = counted(monkeypatch, Stores)
+
+    ask_again(site, "fresh")
+    ask_again(site, "fresh")
+
+    assert len(reads) == 2
+
+
+def test_nobody_watching_costs_nothing(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuectl.web.snapshot.LINGER_S", 0.0)
+    seen, asleep = threading.Event(), threading.Event()
+    sleep = Board._sleep
+
+    def told_sleep(board: Board) -> bool:
+        if seen.is_set():
+            asleep.set()
+        return sleep(board)
+
+    monkeypatch.setattr(Board, "_sleep", told_sleep)
+    with closing(Board(target)) as board:
+        with board.watch(lambda _view: seen.set()):
+            assert seen.wait(30)
+        assert asleep.wait(30)
+        reads = counted(monkeypatch, Database)
+
+        add_jobs(target)
+        own = len(reads)
+        time.sleep(1.5)  # what must not happen has no event to wait for
+
+        assert len(reads) == own
+        found = board.current().found
+        assert found is not None
+        assert found.total[State.PENDING] == 1
+
+
+def test_a_store_that_cannot_be_reached_is_told_with_what_was_last_known(postgres_url: str, sqlite_home: Path) -> None:
+    with proxied(postgres_url) as proxy:
+        environ = {"QUEUECTL_HOME": str(sqlite_home), "QUEUECTL_DATABASE_URL": through(proxy, postgres_url)}
+        target = locate(None, environ)
+        add_jobs(target)
+        with serving(target) as site, streaming(site) as stream:
+            stream.until("pending", 1)
+            with proxy.cut():
+                while stream.next_event().data["store"] != "unreachable":
+                    pass
+                shown = site.get("/queues", Accept="text/html")
+
+            while stream.next_event().data["store"] != "ok":
+                pass
+
+    assert shown.status == 503
+    assert "store unreachable" in shown.text
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, kind: "type[Stores | Database]") -> list[str]:
+    """Return a list that grows with each read of the store from now on."""
+    reads: list[str] = []
+    read = kind.read
+
+    def told_read(self: Any, work: "Callable[[Tx], object]") -> object:  # noqa: ANN401 - either kind
+        reads.append(threading.current_thread().name)
+        return read(self, work)
+
+    monkeypatch.setattr(kind, "read", told_read)
+    return reads
+
+
+def ask_again(site: Site, version: object) -> str:
+    """Fetch a page as one does that has it open."""
+    answer = site.get("/queues", **{"X-Live": str(version), "Accept": "text/html"})
+    assert answer.status == 200
+    return answer.text
