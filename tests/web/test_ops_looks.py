@@ -1,0 +1,46 @@
+"""The pages of the operators in a browser: nobody is shut out by their looks, and nothing people wrote is run."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page
+
+from queuectl.actions.connect import locate
+from tests.program import running_cli
+from tests.web.axe import all_violations
+from tests.web.serving import Site, serving
+
+pytestmark = pytest.mark.needs("chromium")
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+PATHS = (
+    "/queues", "/queues/mail", "/workers?ended=1", "/schedules", "/schedules/beat", "/schedules/beat?edit=1",
+    "/settings", "/audit", "/health",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A served store in which there is something for every page."""
+    folder = tmp_path_factory.mktemp("filled")
+    target = locate(None, {"QUEUECTL_HOME": str(folder / "home")})
+    with serving(target) as site, running_cli(target, folder) as program:
+        program.ok("queue", "set", "mail", "--concurrency", "2")
+        program.ok("queue", "pause", "media")
+        program.ok("limit", "set", "api", "3")
+        program.ok("schedule", "add", "beat", "*/5 * * * *", f"echo {HOSTILE}")
+        program.ok("schedule", "add", "rest", "--every", "10s", "true")
+        program.ok("schedule", "run", "beat")
+        program.ok("schedule", "pause", "rest")
+        program.enqueue("--queue", "mail", f"echo '{HOSTILE}'; sleep 600")
+        program.start("worker", "start", "--queue", "mail")
+        program.wait_for_state("2", "processing")
+        yield site
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_axe_finds_nothing_wrong(path: str, filled: Site, page: Page) -> None:
+    page.goto(filled.url + path)
+    page.wait_for_selector("html[data-ready]")
+
+    assert all_violations(page) == []
+    assert page.title() != "owned"

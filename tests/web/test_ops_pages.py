@@ -1,0 +1,84 @@
+"""The pages of queues, workers, schedules, settings, audit and health, as they are answered on both databases."""
+
+from contextlib import closing
+
+from queuectl.actions.connect import connect
+from queuectl.actions.control import pause_queue
+from tests.program import Cli
+from tests.web.serving import Site
+
+HOSTILE = "<script>document.title='owned'</script>"
+PAGES = ("/queues", "/workers", "/schedules", "/settings", "/audit", "/health", "/schedules?add=1")
+
+
+def page(site: Site, path: str) -> str:
+    """Return a page that must be there."""
+    answer = site.get(path)
+    assert answer.status == 200, f"{path}: {answer.status} {answer.text[-300:]}"
+    assert answer.headers["content-type"].startswith("text/html")
+    return answer.text
+
+
+def test_every_page_of_an_empty_store_says_what_to_do(site: Site) -> None:
+    pages = {path: page(site, path) for path in PAGES}
+
+    assert "queuectl worker start" in pages["/workers"]
+    assert "queuectl schedule add" in pages["/schedules"]
+    assert "queuectl enqueue" in pages["/queues"]
+    assert "Nothing is on record yet" in pages["/audit"]
+    assert "max_retries" in pages["/settings"]
+    assert ("SQLite" if site.target.sqlite_path else "PostgreSQL") in pages["/health"]
+
+
+def test_pages_show_what_is_there_and_never_run_what_people_wrote(site: Site, cli: Cli) -> None:
+    cli.ok("queue", "set", "mail", "--concurrency", "2", "--rate", "10/m")
+    cli.ok("queue", "pause", "media")
+    cli.ok("limit", "set", "api", "3")
+    cli.ok("schedule", "add", "beat", "*/5 * * * mon-fri", "--env", "KEY=hunter2", f"echo {HOSTILE}")
+    cli.ok("config", "set", "max_retries", "7")
+    cli.enqueue("--queue", "mail", "--mutex", "db", f"echo '{HOSTILE}'; sleep 60")
+    cli.start("worker", "start", "--queue", "mail", "--label", "gpu")
+    cli.wait_for_state("1", "processing")
+
+    queues, queue = page(site, "/queues"), page(site, "/queues/mail")
+    workers, schedules = page(site, "/workers"), page(site, "/schedules")
+    schedule, edit = page(site, "/schedules/beat"), page(site, "/schedules/beat?edit=1")
+
+    assert "/jobs?state=processing&amp;queue=mail" in queues
+    assert "paused" in queues
+    assert "api" in queues
+    assert "one start every 6.0 s" in queue
+    assert "gpu" in workers
+    assert "CPU" in workers  # the worker is on this host, so what its command takes is known
+    assert "every 5 minutes, Monday to Friday" in schedules
+    assert 'class="time-line"' in schedules
+    assert "KEY=•••" in schedule
+    assert "queue pause" in page(site, "/audit")
+    assert "7" in page(site, "/settings")
+    for text in (queues, queue, workers, schedules, schedule, edit):
+        assert HOSTILE not in text
+        assert "hunter2" not in text
+
+
+def test_what_is_not_there_is_said_to_be_missing(site: Site) -> None:
+    for path in ("/queues/none", "/schedules/none"):
+        assert site.get(path).status == 404
+
+
+def test_the_audit_trail_is_filtered_and_paged(site: Site, cli: Cli) -> None:
+    cli.ok("enqueue", "--from", "-", stdin="".join(f"true {number}\n" for number in range(3)))
+    with closing(connect(site.target)) as database:
+        for number in range(102):
+            pause_queue(database, f"q{number}", who="somebody@elsewhere")
+
+    first = page(site, "/audit?action=queue")
+    assert "/queues/q101" in first
+    assert "/queues/q1<" not in first
+    older = first.split('rel="next"')[0].rsplit('href="', 1)[1].split('"')[0].replace("&amp;", "&")
+    second = page(site, older)
+
+    assert ">q1</a>" in second
+    assert ">q101</a>" not in second
+    assert "enqueue" not in second.split("<tbody")[1]
+    assert "No such act is on record" in page(site, "/audit?who=nobody-at-all")
+    assert "bad time" in page(site, "/audit?since=whenever")
