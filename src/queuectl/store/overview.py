@@ -81,7 +81,7 @@ def queue(tx: "Tx", name: str) -> QueueView | None:
     )
 
 
-def oldest_ready(tx: "Tx", names: "Sequence[str]") -> "dict[str, Job]":
+def oldest_by_queue(tx: "Tx", names: "Sequence[str]") -> "dict[str, Job]":
     """Return of each of these queues the ready job that was added first; those with none are left out."""
     lanes: dict[str, list[int]] = {}
     for lane in lanes_of(tx, names):

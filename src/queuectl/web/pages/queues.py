@@ -83,7 +83,7 @@ def show_one(request: Request, name: str, stores: Given, _visitor: Reader) -> HT
 def entries(tx: "Tx") -> list[Entry]:
     """Read every queue with its oldest ready job."""
     views = overview.all_queues(tx)
-    oldest = overview.oldest_ready(tx, [view.queue.name for view in views])
+    oldest = overview.oldest_by_queue(tx, [view.queue.name for view in views])
     whole = [view.replace(oldest=oldest.get(view.queue.name)) for view in views]
     return [Entry(view=view, since=None if view.oldest is None else ready_since(view)) for view in whole]
 
