@@ -14,6 +14,8 @@ from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import Runner
 from queuectl.settings import Settings, resolve
 from queuectl.system.home import Home, log_path
+from queuectl.system.limits import close_inherited_on_exec
+from queuectl.system.liveness import LifeLock
 from queuectl.system.process import Processes
 from tests.program import DEADLINE_S, pids_with
 
@@ -22,11 +24,15 @@ class Bench:
     """Starts commands and drives them to their report."""
 
     def __init__(self, root: Path) -> None:
+        close_inherited_on_exec()
         self.home = Home(root=str(root))
         self.home.make()
         self.loop = Loop()
         self.worker_id = secrets.token_hex(8)
-        self.pad = Launchpad(self.worker_id)
+        keeper = Home(root=str(root.parent / "keeper"))
+        keeper.make()
+        self.lock = LifeLock(keeper, self.worker_id)
+        self.pad = Launchpad(self.worker_id, self.lock)
         self._seq = 0
 
     def start(
@@ -94,6 +100,7 @@ class Bench:
     def close(self) -> None:
         """Let go of what was opened."""
         self.pad.close()
+        self.lock.release()
         self.loop._epoll.close()
 
 

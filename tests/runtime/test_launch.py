@@ -13,6 +13,8 @@ from queuectl.runtime.launchpad import Launchpad
 from queuectl.runtime.runner import CANCEL
 from queuectl.system import oom
 from queuectl.system.cgroups import V2, Place
+from queuectl.system.home import Home
+from queuectl.system.liveness import LifeLock
 from tests.runtime.running import Bench
 from tests.system.controlgroups import Kernel
 from tests.system.groups import handed_over
@@ -215,18 +217,22 @@ class TestMemory:
 def test_what_a_worker_that_was_killed_left_is_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    home = Home(root=str(tmp_path / "home"))
+    home.make()
+    lock = LifeLock(home, "next")
     kernel = Kernel(tmp_path / "cgroup", 2, monkeypatch)
     kernel.live_in("/")
     (kernel.top / "cgroup.subtree_control").write_text("memory")
     for path in ("queuectl.dead", "queuectl.dead/7.1"):
         kernel.make(kernel.top / path)
 
-    pad = Launchpad("next")
+    pad = Launchpad("next", lock)
     group = pad.make_group("8.1", 1 << 20)
     between = sorted(path.name for path in kernel.top.glob("queuectl.*"))
     assert group is not None
     pad.drop_group(group)
     pad.close()
+    lock.release()
 
     assert between == ["queuectl.next"]
     assert list(kernel.top.glob("queuectl.*")) == []

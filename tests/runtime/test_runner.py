@@ -1,5 +1,6 @@
 """Runner: one real command from its start to its report, in every way it can end."""
 
+import errno
 import gc
 import json
 import os
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from queuectl.model.verdict import OutcomeKind
+from queuectl.model.verdict import Outcome, OutcomeKind
 from queuectl.runtime.runner import CANCEL, DEADLINE, HAND_BACK, TIMEOUT, longest_run
 from queuectl.system.limits import FILES_PER_RUN
+from queuectl.system.liveness import read_note
 from tests.program import wait_for
 from tests.runtime.running import Bench, a_job, is_running
 
@@ -111,6 +113,65 @@ class TestStarts:
 
         assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 127)
         assert "/no/such/shell" in str(outcome.error)
+
+    def test_what_tells_a_command_is_noted_before_it_is_started_and_its_pid_after(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spawn, noted = os.posix_spawn, []
+
+        def look_and_spawn(*args: object, **named: object) -> int:
+            noted.append(read_note(bench.lock.path).leaders)
+            return spawn(*args, **named)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(os, "posix_spawn", look_and_spawn)
+
+        runner = bench.start("readlink /proc/self/fd/1 /proc/self/fd/2; sleep 600", split_output=True)
+        ((before,),), (after,) = noted, read_note(bench.lock.path).leaders
+        bench.turn_until(runner, lambda: runner._outputs[0]._total)
+        runner.stop(HAND_BACK, grace_s=0)
+        printed = bench.finish(runner).output_tail.decode()
+
+        assert (before.pid, before.seq, before.run, after.pid) == (0, 1, 1, runner.pid)
+        assert before.pipes == after.pipes
+        assert printed.split() == [f"pipe:[{inode}]" for inode in after.pipes]
+
+    @pytest.mark.parametrize("pipes", [0, 1], ids=["for stdout", "for stderr"])
+    def test_without_a_descriptor_for_a_pipe_it_is_handed_back_and_nothing_stays_open(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch, pipes: int
+    ) -> None:
+        before = set(os.listdir("/proc/self/fd"))
+        make, left = os.pipe2, [pipes]
+
+        def make_a_few(flags: int) -> tuple[int, int]:
+            if not left[0]:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            left[0] -= 1
+            return make(flags)
+
+        monkeypatch.setattr(os, "pipe2", make_a_few)
+
+        runner = bench.start("true", split_output=True)
+
+        assert runner.report is not None
+        assert runner.report.outcome == Outcome.handed_back("cannot make a pipe for its output: Too many open files")
+        assert runner.is_starved
+        assert set(os.listdir("/proc/self/fd")) == before
+
+    def test_a_command_that_cannot_be_watched_is_ended_and_handed_back(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(pid: int) -> int:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+
+        runner = bench.start("exec env -i sh -c 'setsid sleep 600 & sleep 600'")
+
+        assert runner.report is not None
+        assert runner.report.outcome.kind is OutcomeKind.HANDED_BACK
+        assert bench.living(runner) == []
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
 
     def test_a_script_without_a_first_line_runs_through_sh(self, bench: Bench, tmp_path: Path) -> None:
         script = tmp_path / "script"
@@ -223,7 +284,7 @@ class TestOutput:
 
     def test_a_file_that_is_due_is_never_forgotten(self, bench: Bench) -> None:
         runner = bench.start("echo begun; sleep 600")
-        bench.turn_until(runner, lambda: runner._output._total)
+        bench.turn_until(runner, lambda: runner._outputs[0]._total)
 
         while runner.elapsed_s < 0.2:  # the worker is busy with something else while the time passes
             pass
@@ -342,9 +403,9 @@ class TestStops:
         assert bench.finish(runner).outcome.kind == kind
 
     def test_a_timeout_that_passes_while_a_cancelled_command_tidies_up_changes_nothing(self, bench: Bench) -> None:
-        command = "trap : TERM; echo begun; sleep 600 & wait; sleep 1.5"
+        command = "trap 'sleep 1.5; exit 0' TERM; echo begun; while :; do sleep 0.05; done"
         runner = bench.start(command, timeout_s=1.0, kill_grace_seconds="30")
-        bench.turn_until(runner, lambda: runner._output._total)
+        bench.turn_until(runner, lambda: runner._outputs[0]._total)
 
         runner.stop(CANCEL)
         outcome = bench.finish(runner).outcome

@@ -71,7 +71,7 @@ class TestCommand:
         runner = bench.start(line, launch=LAUNCH)
 
         bench.turn_until(runner, lambda: bench.log(runner).exists())
-        bench.turn_until(runner, lambda: runner._output._taken == len("begin\n") + len(VALUE) - 3)
+        bench.turn_until(runner, lambda: runner._outputs[0]._taken == len("begin\n") + len(VALUE) - 3)
         seen = bench.log(runner).read_bytes()
         (tmp_path / "go").touch()
         report = bench.finish(runner)

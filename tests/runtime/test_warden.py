@@ -13,6 +13,7 @@ from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.system.home import Home
 from queuectl.system.liveness import Leader, LifeLock
+from queuectl.system.pipes import inode_of
 from tests.program import wait_for
 
 LEASE_S = 60.0
@@ -72,6 +73,21 @@ def test_a_worker_whose_lease_is_about_to_end_is_ended_with_its_commands(worker:
 
     wait_for(lambda: worker.living() == (False, False) or None, "the end of both")
     assert warden.ended == {"w1"}
+
+
+def test_a_command_of_which_only_the_pipe_was_noted_yet_is_ended_with_its_worker(worker: Worker) -> None:
+    read_fd, write_fd = os.pipe()
+    begun = clock.boot_s()
+    ahead = subprocess.Popen(["env", "-i", "sleep", "600"], stdout=write_fd, start_new_session=True)
+    worker.lock.note_start(Leader(seq=2, run=1, begun=begun, pipes=(inode_of(write_fd),)))
+    worker.renewed(seconds_ago=58)
+
+    warden_of(worker).look()
+    code = ahead.wait(30)
+    os.close(read_fd)
+    os.close(write_fd)
+
+    assert code == -signal.SIGKILL
 
 
 def test_a_worker_that_runs_nothing_waits_for_its_database_in_peace(worker: Worker) -> None:

@@ -1,6 +1,7 @@
 """Rescue end to end: real workers die by real signals, and every job of theirs goes on, once."""
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -13,7 +14,7 @@ import pytest
 from queuectl.store import workers
 from queuectl.store.database import Database
 from tests.program import Cli, wait_for
-from tests.scenarios.hosts import OtherHost, WallClock, other_host
+from tests.scenarios.hosts import OtherHost, WallClock, other_host, start_under
 from tests.scenarios.processes import (
     Guard,
     Guards,
@@ -85,6 +86,46 @@ def test_a_job_runs_again_soon_when_its_worker_and_supervisor_are_killed_beside_
     assert_was_lost_once(cli, job_id)
     assert guard.lines == ["run 1", "run 2"]
     assert took < SOON_S
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "line", ["exec env -i sh -c 'CLEARED; exec sleep 600'", "exec env -i sh -c 'setsid sleep 600 & CLEARED; wait'"]
+)
+def test_a_command_that_was_ahead_of_the_note_of_its_pid_is_ended_before_it_runs_again(
+    cli: Cli, guard: Guard, tmp_path: Path, line: str
+) -> None:
+    """Its worker is killed between the two, and nothing of the command carries a mark any more."""
+    cleared = tmp_path / "cleared"
+    job_id = cli.enqueue(guard.once(line.replace("CLEARED", f"echo >{cleared}")))
+    start_under(cli, [], "worker", "start", env=killed_before_noting_a_pid(tmp_path, cleared))
+
+    guard.wait_for_run(2)
+
+    assert_was_lost_once(cli, job_id)
+    assert guard.lines == ["run 1", "run 2"]
+    assert guard.holders() == set()
+
+
+@on_sqlite
+def test_a_worker_without_a_descriptor_left_hands_a_job_back_and_works_on(cli: Cli) -> None:
+    cli.start("worker", "start")
+    (worker,) = wait_for_workers(cli, 1)
+    cli.wait_for_state(cli.enqueue("true"), "completed")  # it has opened all that it needs for itself
+    pid = int(str(worker["pid"]))
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    taken = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    free = next(number for number in range(len(taken) + 1) if number not in taken)
+
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free + 1, limits[1]))  # a pipe needs two
+    job_id = cli.enqueue("true")
+    wait_for(lambda: int(str(cli.job(job_id)["run"])) >= 1 or None, "a first run")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    job = cli.wait_for_state(job_id, "completed")
+
+    assert runs_of(job)[0]["outcome"] == "handed_back"
+    assert (job["attempts"], job["losses"]) == (1, 0)
+    assert worker_pids(cli) == [pid]
 
 
 def test_a_job_whose_worker_and_supervisor_were_killed_waits_for_the_next_start(cli: Cli, guard: Guard) -> None:
@@ -338,6 +379,22 @@ def reboot(cli: Cli, db: Database, leader: int, innocent: Process) -> None:
     assert any(f"{leader} " in text for text in noted.values()), noted
     for path, text in noted.items():
         path.write_text(text.replace(f"{leader} ", f"{innocent.pid} "))
+
+
+def killed_before_noting_a_pid(folder: Path, cleared: Path) -> dict[str, str]:
+    """Return the environment of a worker that is killed after its first command has begun, before it noted its pid."""
+    (folder / "sitecustomize.py").write_text(
+        "import os, time\n"
+        "from queuectl.system.liveness import LifeLock\n"
+        "note = LifeLock.note_start\n"
+        "def note_or_die(self, leader):\n"
+        "    if leader.pid and leader.run == 1:\n"
+        f"        while not os.path.exists({str(cleared)!r}): time.sleep(0.01)\n"
+        "        os.kill(os.getpid(), 9)\n"
+        "    note(self, leader)\n"
+        "LifeLock.note_start = note_or_die\n"
+    )
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])}
 
 
 def give_up(db: Database, worker_id: str) -> None:

@@ -124,17 +124,28 @@ def test_the_locked_file_tells_what_its_holder_runs(home: Home) -> None:
     lock = LifeLock(home, "w1")
     one = Leader(pid=11, since=1.5, seq=1, run=3)
     two = Leader(pid=12, since=2.5, seq=9_000_000_000_000_000_000, run=2_000_000_000)
-    three = Leader(pid=13, since=3.5, seq=3, run=1)
+    three = Leader(pid=13, since=3.5, seq=3, run=1, begun=3.25, pipes=(4_294_967_295, 4_294_967_294))
 
     lock.note_life(4.25, 60)
     lock.note_start(one)
     lock.note_start(two)
     lock.note_end(1)
+    lock.note_start(three.replace(pid=0, since=0.0))
+    before = read_note(lock.path)
     lock.note_start(three)
     note = read_note(lock.path)
     lock.release()
 
+    assert set(before.leaders) == {two, three.replace(pid=0, since=0.0)}
     assert (note.seen_at, note.lease_s, set(note.leaders)) == (4.25, 60, {two, three})
+
+
+def test_what_an_earlier_version_noted_of_a_command_is_read(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("12.500 60.000 store\n11 1.500 7 3\n")
+
+    (left,) = read_note(str(tmp_path / "old")).left("w1")
+
+    assert (left.mark, left.leader, left.started, left.seen_at, left.pipes) == ("w1:7:3", 11, 1.5, 12.5, ())
 
 
 def test_a_locked_file_that_says_nothing_is_read_as_nothing(tmp_path: Path) -> None:

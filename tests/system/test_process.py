@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from queuectl import clock
+from queuectl.system.home import Home
+from queuectl.system.liveness import LifeLock
 from queuectl.system.names import CLAIM_VARIABLE
+from queuectl.system.pipes import inode_of
 from queuectl.system.process import Left, Processes, end_left, is_over, kill, reap, signal_name, spawn
 from tests.program import pids_with, wait_for
 from tests.scenarios.faults import need_root
@@ -20,11 +23,11 @@ from tests.scenarios.faults import need_root
 class Started:
     """A command in a session of its own, carrying a mark."""
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, output: int | None = None) -> None:
         self.mark = f"{secrets.token_hex(8)}:1:1"
         env = {**os.environb, CLAIM_VARIABLE.encode(): self.mark.encode()}
         devnull = os.open("/dev/null", os.O_RDWR)
-        self.pid = spawn(["/bin/sh", "-c", line], env, "/", stdin=devnull, output=devnull)
+        self.pid = spawn(["/bin/sh", "-c", line], env, "/", stdin=devnull, output=devnull if output is None else output)
         os.close(devnull)
 
     def wait_for_tree(self, count: int) -> list[int]:
@@ -170,6 +173,81 @@ def test_another_process_that_has_the_number_of_a_leader_now_is_left_alone() -> 
     wait_for(lambda: reap(other.pid), "the leader")
 
     assert (stuck, after) == ({}, [other.pid])
+
+
+class Pipe:
+    """The pipe of a command that clears its environment in a session of its own: only this pipe tells whose it is."""
+
+    def __init__(self) -> None:
+        self.read_fd, self.write_fd = os.pipe2(os.O_CLOEXEC)
+        self.begun = clock.boot_s()
+        self.started = Started("exec env -i sh -c 'setsid sleep 600 & sleep 600'", output=self.write_fd)
+        wait_for(lambda: not pids_with(CLAIM_VARIABLE, self.started.mark) or None, "the cleared environment")
+        self.members = self.started.wait_for_tree(3)
+
+    def left(self, **known: object) -> Left:
+        """Return what a worker knew that died before it noted a pid."""
+        return Left(mark=self.started.mark, begun=self.begun, pipes=(inode_of(self.write_fd),)).replace(**known)
+
+    def end(self) -> None:
+        """Kill and collect what is left."""
+        end_left([self.left()])
+        wait_for(lambda: reap(self.started.pid), "the leader")
+        os.close(self.read_fd)
+        os.close(self.write_fd)
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    """A command that is told by its pipe alone."""
+    pipe = Pipe()
+    yield pipe
+    pipe.end()
+
+
+def test_whoever_can_print_for_a_command_is_ended_though_neither_mark_nor_pid_tells(pipe: Pipe) -> None:
+    missed = end_left([pipe.left(pipes=())]), living(pipe.members)
+    stuck = end_left([pipe.left()])
+
+    assert missed == ({}, pipe.members)
+    assert (stuck, living(pipe.members)) == ({}, [])
+
+
+def test_whoever_reads_what_a_command_prints_or_was_there_before_it_is_left_alone(pipe: Pipe) -> None:
+    reader = subprocess.Popen(["sleep", "600"], pass_fds=[pipe.read_fd])
+
+    end_left([pipe.left(begun=clock.boot_s() + 1)])
+    older = living(pipe.members)
+    end_left([pipe.left()])
+    spared = reader.poll() is None
+    reader.kill()
+    reader.wait()
+
+    assert older == pipe.members
+    assert spared
+
+
+def test_one_of_our_own_that_was_started_in_a_command_and_prints_for_it_is_left_alone(
+    pipe: Pipe, tmp_path: Path
+) -> None:
+    home = Home(root=str(tmp_path))
+    home.make()
+    locks = [LifeLock(home, worker_id) for worker_id in ("0123456789abcdef", pipe.started.mark.partition(":")[0])]
+    held = [os.open(lock.path, os.O_RDONLY) for lock in locks]
+    ours, child = (subprocess.Popen(["sleep", "600"], stdout=pipe.write_fd, pass_fds=[fd]) for fd in held)
+
+    end_left([pipe.left()])
+    living_on = ours.poll() is None, child.poll() is None
+    for process in (ours, child):
+        process.kill()
+        process.wait()
+    for fd in held:
+        os.close(fd)
+    for lock in locks:
+        lock.release()
+
+    # The second has the lock of the very worker that is gone: a child of it that has not become the command yet.
+    assert living_on == (True, False)
 
 
 def test_what_cannot_be_ended_is_named() -> None:

@@ -164,17 +164,9 @@ class Rescuer:
         paths = {
             orphan.worker.id: lock_of(orphan.worker, self._database.dialect) for orphan in orphans if orphan.worker
         }
-        notes = {worker_id: read_note(path) for worker_id, path in paths.items()}
-        found = []
-        for orphan in orphans:
-            job = orphan.claim.job
-            note = notes.get(str(job.worker_id))
-            left = process.Left(mark=orphan.claim.mark)
-            for leader in note.leaders if note else ():
-                if note and (leader.seq, leader.run) == (job.seq, job.run):
-                    left = left.replace(leader=leader.pid, started=leader.since, seen_at=note.seen_at)
-            found.append(left)
-        return found
+        noted = {left.mark: left for worker_id, path in paths.items() for left in read_note(path).left(worker_id)}
+        marks = [orphan.claim.mark for orphan in orphans]
+        return [noted.get(mark) or process.Left(mark=mark) for mark in marks]
 
     def _tidy(self, gone: "Sequence[Worker]", held: "Collection[str | None]", now: float) -> None:
         """Remove the locks of dead workers, once nothing they noted is needed; now and then also those left over."""

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.model.launch import Launch
     from queuectl.system.cgroups import Group, Groups
+    from queuectl.system.liveness import LifeLock
     from queuectl.system.prepare import Preparation
 
 _NO_ROOM = frozenset({errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE})
@@ -19,9 +20,10 @@ _KILLED_CODE = 128 + 9  # what a shell returns when its last command was ended b
 
 
 class Launchpad:
-    """An empty standard input, the groups that limit memory, and the kernel's count of kills."""
+    """An empty standard input, the lock that says what runs, groups that limit memory, the kernel's count of kills."""
 
-    def __init__(self, worker_id: str) -> None:
+    def __init__(self, worker_id: str, lock: "LifeLock") -> None:
+        self.lock = lock
         self.devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self.kills = KillCount()
         self._worker_id = worker_id

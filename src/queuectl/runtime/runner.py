@@ -4,14 +4,17 @@ import os
 import time
 from functools import partial
 
+from queuectl import clock
 from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.environment import command_env
 from queuectl.runtime.launchpad import Takeoff, outcome_of
 from queuectl.system import process
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
+from queuectl.system.liveness import Leader
 from queuectl.system.masking import Mask
 from queuectl.system.output import Kept, Output
+from queuectl.system.pipes import inode_of
 from queuectl.system.secrets import find_secrets
 
 TYPE_CHECKING = False
@@ -33,6 +36,7 @@ STUCK_AFTER_S = 1.0
 STUCK_SCAN_EVERY_S = 1.0
 FILE_COMMAND_BYTES = 128 << 10
 NEVER = float("inf")
+NOTHING_KEPT = Kept(total_bytes=0, file=None, tail=b"")
 
 TIMEOUT = "timeout"
 DEADLINE = "deadline"
@@ -86,10 +90,7 @@ class Runner:
         self._known: dict[int, float] = {}
         self._started = time.monotonic()
         self._timeout_s, self._timeout_reason = longest_run(claim.job, settings.job_timeout)
-        self._output = self._make_output(log_path(home, claim.job.seq, claim.job.run))
-        self._outputs = [self._output]
-        if claim.job.split_output:
-            self._outputs.append(self._make_output(stderr_path(home, claim.job.seq, claim.job.run)))
+        self._outputs: list[Output] = []
         self._start(base_env, kept_input)
 
     @property
@@ -152,21 +153,27 @@ class Runner:
         job = self.claim.job
         launch = job.launch_options
         try:
+            self._open_outputs()
             argv = self._argv(job, self._settings.shell if launch is None else launch.shell or self._settings.shell)
             env = command_env(base_env, job, self._mark)
             if launch is not None and launch.secrets:
                 self._add_secrets(env, launch.secrets)
+            leader = self._note_before()
             if launch is None:
                 self._pid = process.spawn(
                     argv,
                     env,
                     job.cwd or "/",
                     stdin=self._pad.devnull,
-                    output=self._output.write_fd,
+                    output=self._outputs[0].write_fd,
                     errors=self._outputs[-1].write_fd,
                 )
             else:
                 self._pid = self._take_off(launch, argv, env, kept_input)
+            self._pad.lock.note_start(leader.replace(pid=self._pid, since=clock.boot_s()))
+            for output in self._outputs:
+                output.started()
+            self._pidfd = self._open_pidfd(leader)
         except process.CannotStart as error:
             self.is_starved = error.is_passing
             outcome = Outcome.not_started(error.code, error.reason)
@@ -174,10 +181,39 @@ class Runner:
                 outcome = Outcome.handed_back(error.reason)
             self._finish(outcome, None)
             return
-        for output in self._outputs:
-            output.started()
-        self._pidfd = os.pidfd_open(self._pid)
         self._loop.watch(self._pidfd, self._on_exit)
+
+    def _open_outputs(self) -> None:
+        """Open the pipes that the command will print into."""
+        job = self.claim.job
+        try:
+            self._outputs.append(self._make_output(log_path(self._home, job.seq, job.run)))
+            if job.split_output:
+                self._outputs.append(self._make_output(stderr_path(self._home, job.seq, job.run)))
+        except OSError as error:
+            reason = f"cannot make a pipe for its output: {error.strerror}"
+            raise process.CannotStart(process.CANNOT_RUN, reason, is_passing=True) from None
+
+    def _note_before(self) -> Leader:
+        """Write down what will tell the command before it is started: this worker may die before it knows the pid."""
+        job = self.claim.job
+        pipes = tuple(inode_of(output.write_fd) for output in self._outputs)
+        leader = Leader(seq=job.seq, run=job.run, begun=clock.boot_s(), pipes=pipes)
+        self._pad.lock.note_start(leader)
+        return leader
+
+    def _open_pidfd(self, leader: Leader) -> int:
+        """Return what tells us of the command's end; without it nothing could, so the command is ended at once."""
+        try:
+            return os.pidfd_open(self._pid)
+        except OSError as error:
+            now = clock.boot_s()
+            left = process.Left(mark=self._mark, leader=self._pid, started=now, seen_at=now, pipes=leader.pipes)
+            process.end_left([left])
+            os.waitpid(self._pid, 0)
+            self._pid = -1
+            reason = f"cannot watch over it: {error.strerror}"
+            raise process.CannotStart(process.CANNOT_RUN, reason, is_passing=True) from None
 
     def _add_secrets(self, env: dict[bytes, bytes], names: tuple[str, ...]) -> None:
         """Give the command the secrets it names, and hide their values in all that is kept of its output."""
@@ -217,7 +253,8 @@ class Runner:
             with open(self._script, "w", encoding="utf-8") as file:
                 file.write(job.command)
         except OSError as error:
-            raise process.CannotStart(process.CANNOT_RUN, f"cannot write {self._script}: {error.strerror}") from None
+            reason, is_passing = f"cannot write {self._script}: {error.strerror}", error.errno in process.NO_ROOM
+            raise process.CannotStart(process.CANNOT_RUN, reason, is_passing=is_passing) from None
         return [shell, self._script]
 
     def _make_output(self, path: str) -> Output:
@@ -291,7 +328,7 @@ class Runner:
             remove_file(self._script)
         if self._takeoff is not None:
             self._takeoff.end()
-        kept = self._output.finish()
+        kept = self._outputs[0].finish() if self._outputs else NOTHING_KEPT
         self.report = Report(
             outcome=outcome,
             cpu_ms=ended.cpu_ms if ended else None,

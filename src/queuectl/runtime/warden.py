@@ -74,11 +74,7 @@ class Warden:
         process.kill([ward.pid for ward in wards])
         left = []
         for ward in wards:
-            note = read_note(ward.lock_path)
-            left.append(process.Left(mark=f"{ward.worker_id}:"))
-            for leader in note.leaders:
-                mark = f"{ward.worker_id}:{leader.seq}:{leader.run}"
-                left.append(process.Left(mark=mark, leader=leader.pid, started=leader.since, seen_at=note.seen_at))
+            left += [process.Left(mark=f"{ward.worker_id}:"), *read_note(ward.lock_path).left(ward.worker_id)]
         process.end_left(left)
         for ward in wards:
             what = f"worker {ward.worker_id[:6]} (pid {ward.pid})"

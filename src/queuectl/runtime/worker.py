@@ -4,7 +4,6 @@ import os
 import sys
 import time
 
-from queuectl import clock
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, settings_of
 from queuectl.actions.parking import let_go
@@ -27,7 +26,6 @@ from queuectl.runtime.tenure import Tenure
 from queuectl.store import claims, inputs, workers
 from queuectl.store.takers import Taker
 from queuectl.system import process
-from queuectl.system.liveness import Leader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +80,7 @@ class Worker:
         self._is_leased = not self._database.dialect.is_local
         self._is_leaving_off = False
         self._base_env = base_env(target)
-        self._pad = Launchpad(identity.id)
+        self._pad = Launchpad(identity.id, identity.lock)
         self._running: list[Runner] = []
         self._ended: list[tuple[Claim, Report]] = []
         self._is_looking = True
@@ -285,9 +283,6 @@ class Worker:
             kept_input=self._kept_input(claim.job),
         )
         self._running.append(runner)
-        if runner.pid > 0:
-            job = claim.job
-            self._identity.lock.note_start(Leader(pid=runner.pid, since=clock.boot_s(), seq=job.seq, run=job.run))
         if self._order == workers.NOW:
             runner.stop(HAND_BACK)
         if runner.is_starved:

@@ -1,7 +1,8 @@
 """Liveness: a worker holds a lock for as long as it lives; whoever can take that lock knows it is dead.
 
 The locked file also says what only its holder knows and others need when it is gone or hangs: when it last renewed its
-lease, and the pids of the commands it runs. It is written without a sync: after a power cut there are no commands.
+lease, and what tells the commands it runs: pids, and the pipes they print into. It is written without a sync: after a
+power cut there are no commands.
 """
 
 import fcntl
@@ -11,12 +12,13 @@ from enum import StrEnum
 from queuectl.errors import StoreUnreachable
 from queuectl.model.value import Value
 from queuectl.system.home import Home, folder_of, remove_file
+from queuectl.system.process import Left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RECORD_BYTES = 64
+RECORD_BYTES = 128
 SUFFIX = ".lock"
 
 
@@ -29,12 +31,18 @@ class Pulse(StrEnum):
 
 
 class Leader(Value):
-    """The first process of a command: its pid, and when it was started on the boot-time clock."""
+    """A command under way, as its worker notes it twice.
 
-    pid: int
-    since: float
+    Before it is started: when that was, on the boot-time clock, and which pipes it will print into. Then also the pid
+    of its first process, 0 until it is known, and a moment at which that pid was surely the command's.
+    """
+
     seq: int
     run: int
+    pid: int = 0
+    since: float = 0.0
+    begun: float = 0.0
+    pipes: tuple[int, ...] = ()
 
 
 class LifeNote(Value):
@@ -44,6 +52,20 @@ class LifeNote(Value):
     lease_s: float
     store: str
     leaders: tuple[Leader, ...]
+
+    def left(self, worker_id: str) -> list[Left]:
+        """Return what these notes of a worker that is gone say about the commands it may have left."""
+        return [
+            Left(
+                mark=f"{worker_id}:{leader.seq}:{leader.run}",
+                leader=leader.pid,
+                started=leader.since,
+                seen_at=self.seen_at,
+                begun=leader.begun,
+                pipes=leader.pipes,
+            )
+            for leader in self.leaders
+        ]
 
 
 class LifeLock:
@@ -75,10 +97,13 @@ class LifeLock:
         self._write(0, f"{now:.3f} {lease_s:.3f} {self._store}")
 
     def note_start(self, leader: Leader) -> None:
-        """Write down a command that was started."""
-        place = self._free_places.pop() if self._free_places else len(self._places) + 1
-        self._places[leader.seq] = place
-        self._write(place, f"{leader.pid} {leader.since:.3f} {leader.seq} {leader.run}")
+        """Write down a command that is about to be started, and again when its pid is known."""
+        place = self._places.get(leader.seq)
+        if place is None:
+            place = self._free_places.pop() if self._free_places else len(self._places) + 1
+            self._places[leader.seq] = place
+        pipes = " ".join(map(str, leader.pipes))
+        self._write(place, f"{leader.pid} {leader.since:.3f} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
 
     def note_end(self, seq: int) -> None:
         """Strike a command out."""
@@ -127,11 +152,19 @@ def read_note(path: str) -> LifeNote:
         try:
             if number == 0 and len(words) >= 2:
                 seen_at, lease_s, store = float(words[0]), float(words[1]), "".join(words[2:])
-            elif len(words) == 4:
-                leaders.append(Leader(pid=int(words[0]), since=float(words[1]), seq=int(words[2]), run=int(words[3])))
+            elif len(words) >= 4:
+                leaders.append(_leader_of(words))
         except ValueError:
             continue  # cut off half way by a full disk
     return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders))
+
+
+def _leader_of(words: list[str]) -> Leader:
+    """Read the note of a command; an earlier version wrote the first four words alone."""
+    pid, since, seq, run, begun, *pipes = words if len(words) > 4 else (*words, "0")
+    return Leader(
+        pid=int(pid), since=float(since), seq=int(seq), run=int(run), begun=float(begun), pipes=tuple(map(int, pipes))
+    )
 
 
 def numbers_under_way(home: Home) -> set[int]:

@@ -8,6 +8,7 @@ import time
 
 from queuectl.model.value import Value
 from queuectl.system.names import CLAIM_VARIABLE, RESTARTED_VARIABLE
+from queuectl.system.pipes import Held, held_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CANNOT_RUN = 126
 NOT_FOUND = 127
 KILL_S = 2.0
+TICK_S = 0.02  # how far the start of a process, as the kernel tells it, may lie before it was
 
 # What Python ignores must not be ignored by commands: a shell pipe relies on SIGPIPE.
 RESET_SIGNALS = [
@@ -133,6 +135,7 @@ class Processes:
     def __init__(self) -> None:
         self._table: dict[int, Links] | None = None
         self._marks: dict[int, bytes] = {}
+        self._held: dict[int, Held] = {}
 
     @property
     def table(self) -> dict[int, Links]:
@@ -157,9 +160,10 @@ class Processes:
         """Return what lives of a command whose worker is gone.
 
         Group and session of the leader count only when they are still the ones of that command: its number may be
-        another's by now. They are, if a member carries the mark, or started when the number was surely the command's.
+        another's by now. They are, if a member carries the mark or can print for the command, or started when the
+        number was surely the command's.
         """
-        members = self._marked(left.mark)
+        members = self._marked(left.mark) | self._writing(left)
         if left.leader:
             tied = self._tied(left.leader)
             is_ours = bool(tied & members) or any(
@@ -184,6 +188,23 @@ class Processes:
             return {pid for pid in self.table if self._mark_of(pid).startswith(wanted)}
         return {pid for pid in self.table if self._mark_of(pid) == wanted}
 
+    def _writing(self, left: "Left") -> set[int]:
+        """Return who can write into the pipes of a command: whatever it did to its environment, they are of it.
+
+        Not who is older, for he was handed the pipe, nor one of our own that works for another: a worker that was
+        started in a command prints into its pipe, and drops its mark.
+        """
+        if not left.pipes:
+            return set()
+        wanted, own = frozenset(left.pipes), {left.mark.partition(":")[0]}
+        younger = [pid for pid, links in self.table.items() if links.started >= left.begun - TICK_S]
+        return {pid for pid in younger if (held := self._held_by(pid)).pipes & wanted and held.lives <= own}
+
+    def _held_by(self, pid: int) -> Held:
+        if pid not in self._held:
+            self._held[pid] = held_by(pid)
+        return self._held[pid]
+
     def _mark_of(self, pid: int) -> bytes:
         if pid not in self._marks:
             self._marks[pid] = _read_mark(pid)
@@ -207,16 +228,19 @@ class Processes:
 
 
 class Left(Value):
-    """What is known of a command whose worker is gone: its mark, and its leader's pid if that was noted.
+    """What is known of a command whose worker is gone: its mark, and what its worker noted: pipes and a leader.
 
     A mark that ends with a colon stands for all that begin with it, as all commands of one worker do.
-    `started` and `seen_at` are moments on the boot-time clock at which that pid was surely the command's own.
+    `started` and `seen_at` are moments on the boot-time clock at which that pid was surely the command's own; `begun`
+    is one before its first process was there.
     """
 
     mark: str
     leader: int = 0
     started: float = 0.0
     seen_at: float = 0.0
+    begun: float = 0.0
+    pipes: tuple[int, ...] = ()
 
 
 def kill(pids: "Iterable[int]") -> None:
