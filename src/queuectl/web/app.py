@@ -15,6 +15,8 @@ from queuectl.web.livepages import LivePages
 from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import audit as audit_page
 from queuectl.web.pages import health as health_page
+from queuectl.web.pages import job as job_page
+from queuectl.web.pages import newjob as newjob_page
 from queuectl.web.pages import queues as queues_page
 from queuectl.web.pages import schedules as schedules_page
 from queuectl.web.pages import settings as settings_page
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
 REST = (events, queues)
-PAGES = (queues_page, workers_page, schedules_page, settings_page, audit_page, health_page)
+PAGES = (newjob_page, job_page, queues_page, workers_page, schedules_page, settings_page, audit_page, health_page)
 
 
 def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:

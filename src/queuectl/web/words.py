@@ -4,6 +4,7 @@ from markupsafe import Markup
 
 from queuectl import clock
 from queuectl.model.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, iso_text, local_text, rough_size_text
+from queuectl.model.visible import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +59,11 @@ def moment(ms: "int | None") -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(iso_text(ms), iso_text(ms), local_text(ms))
 
 
+def visible(text: object) -> str:
+    """Write text of others so that all of it can be seen, and nothing of it turns or hides what stands beside it."""
+    return safe(str(text), kept="\n\t")
+
+
 def spark_path(values: "Sequence[float]") -> str:
     """Return the line through some numbers in a box of 100 by 24; nothing where there is no line to draw."""
     if len(values) < 2:
@@ -79,6 +85,7 @@ FILTERS = {
     "ago": ago,
     "moment": moment,
     "spark_path": spark_path,
+    "visible": visible,
 }
 
 

@@ -1,0 +1,93 @@
+// The page of one job: the form that edits it. Its log is begun in joblog.js.
+import { refresh } from "./live.js";
+import { send, whileBusy } from "./acts.js";
+import { notice } from "./notices.js";
+import { fieldOf, items, quoted } from "./fields.js";
+
+const dialog = document.getElementById("edit");
+const form = document.getElementById("edit-form");
+
+/** Return what differs from what the job had when the form was drawn, by field. */
+function changes() {
+  const found = new Map();
+  for (const input of form.querySelectorAll("[data-flag]")) {
+    if (input.value !== input.defaultValue) found.set(input.name, input);
+  }
+  return found;
+}
+
+/** Return the changes as the server takes them; tags are added and taken away, the rest is set. */
+function body(changed) {
+  const fields = {};
+  for (const [name, input] of changed) {
+    const value = input.value.trim();
+    if (name === "tags") Object.assign(fields, tagChanges(input));
+    else if (value === "" && input.dataset.none) fields[name] = input.dataset.none;
+    else if ("list" in input.dataset) fields[name] = items(value);
+    else fields[name] = /^-?\d+$/.test(value) && ["priority", "max_retries"].includes(name) ? Number(value) : input.value;
+  }
+  return fields;
+}
+
+function tagChanges(input) {
+  const old = items(input.defaultValue), now = items(input.value);
+  const added = now.filter((tag) => !old.includes(tag)), gone = old.filter((tag) => !now.includes(tag));
+  return { ...(added.length ? { tags: added } : {}), ...(gone.length ? { untags: gone } : {}) };
+}
+
+function commandLine(changed) {
+  const words = ["queuectl", "edit", form.dataset.job];
+  for (const [name, input] of changed) {
+    if (name === "tags") {
+      const { tags = [], untags = [] } = tagChanges(input);
+      for (const tag of tags) words.push("--tag", quoted(tag));
+      for (const tag of untags) words.push("--untag", quoted(tag));
+    } else words.push(input.dataset.flag, quoted(input.value.trim() || input.dataset.none || ""));
+  }
+  return words.join(" ");
+}
+
+function show() {
+  const line = commandLine(changes());
+  document.getElementById("edit-command").textContent = line;
+  document.getElementById("edit-copy").dataset.copy = line;
+}
+
+async function save() {
+  const wrong = document.getElementById("edit-wrong");
+  const changed = changes();
+  wrong.hidden = true;
+  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  if (!changed.size) return dialog.close();
+  try {
+    await send("PATCH", `/api/v1/jobs/${encodeURIComponent(form.dataset.job)}`, body(changed));
+    for (const input of changed.values()) input.defaultValue = input.value;
+    dialog.close();
+    notice(`Job ${form.dataset.job} is edited`);
+    refresh();
+  } catch (error) {
+    wrong.textContent = error.hint ? `${error.message} (${error.hint})` : error.message;
+    wrong.hidden = false;
+    const field = fieldOf(error.message, [...changed.keys()]) ?? (changed.size === 1 ? [...changed.keys()][0] : null);
+    const input = field && form.elements[field];
+    if (input) {
+      input.setAttribute("aria-invalid", "true");
+      input.focus();
+    }
+  }
+}
+
+if (dialog) {
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("#edit-button")) return;
+    form.reset();
+    show();
+    dialog.showModal();
+  });
+  form.addEventListener("input", show);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    whileBusy(form.querySelector("[type=submit]"), save);
+  });
+  form.querySelector("[data-close]").addEventListener("click", () => dialog.close());
+}
