@@ -53,6 +53,8 @@ OFFERED = [
     ("queuectl queue pause |", "default mail"),
     ("queuectl queue set m|", "mail"),
     ("queuectl limit show a|", "api"),
+    ("queuectl token revoke s|", "screen"),
+    ("queuectl token add x --role o|", "operate"),
     ("queuectl enqueue --limit |", "api"),
     ("queuectl --db sqlite:///no/such/file queue pause |", ""),
     ("queuectl --json --db sqlite://HOME/queue.db queue pause m|", "mail"),
@@ -77,6 +79,7 @@ def filled(local: Cli) -> Cli:
     local.enqueue("--id", "alfred", "--queue", "mail", "--group", "nightshift", "printf 'x\ny\x1b[31m'")
     local.enqueue("--delay", "1h", "--group", "nightly", "true")
     local.ok("limit", "set", "api", "4")
+    local.ok("token", "add", "screen", "--role", "read")
     for name in ("file-one", "file-two"):
         (local.folder / name).write_text("")
     return local

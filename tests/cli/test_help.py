@@ -17,6 +17,7 @@ GROUPS = {
     "queue": ["list", "show", "set", "pause", "resume", "delete"],
     "limit": ["list", "show", "set", "delete"],
     "schedule": ["add", "list", "show", "preview", "run", "edit", "pause", "resume", "remove"],
+    "token": ["list", "add", "revoke"],
     "config": ["list", "get", "set", "unset"],
 }
 ALL = [[name] for name in COMMANDS] + [[group, verb] for group, verbs in GROUPS.items() for verb in verbs]

@@ -21,7 +21,9 @@ from tests.program import PROGRAM, Cli, wait_for
 
 SCHEMAS = Path(queuectl.schemas.__file__).parent
 SHARED = {"types", "job", "attempt", "worker", "group"}
-GROUPS = ("worker", "dlq", "queue", "limit", "schedule", "config")
+GROUPS = ("worker", "dlq", "queue", "limit", "schedule", "token", "config")
+STAYS = {"serve"}
+"""Says one line and stays: see the test below."""
 NOWHERE = {"db": None, "json": False}
 
 
@@ -56,10 +58,28 @@ def test_every_line_of_every_command_fits_its_schema(cli: Cli, tmp_path: Path, m
             _check(name, line)
         seen.setdefault(name, []).extend(done.stdout.splitlines())
 
-    assert set(seen) == set(_commands())
+    assert set(seen) == set(_commands()) - STAYS
     assert [name for name, lines in seen.items() if not lines] == []
     for name, lines in seen.items():
         _check_strict(name, lines[-1])
+
+
+def test_a_server_says_where_it_listens_in_one_line_that_fits_the_schema(cli: Cli) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "serve", "--port", "0", "--json"],
+        env=cli.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.terminate()
+        rest = process.stdout.read()
+
+    _check("serve", line)
+    _check_strict("serve", line)
+    assert (rest, process.returncode) == ("", 0)
 
 
 def test_a_worker_in_the_foreground_says_who_it_is_in_one_line_that_fits_the_schema(cli: Cli) -> None:
@@ -191,6 +211,9 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("queue delete none --json")
     yield _line("limit set unused 0 --json")
     yield _line("limit delete unused --json")
+    yield _line("token add ci --role submit --expires 30d --json")
+    yield _line("token list --json")
+    yield _line("token revoke ci --json")
     yield _line("schedule resume beat --json")
     yield _line("schedule remove beat --json")
     yield _line("config set default-max-tries 6 --json")

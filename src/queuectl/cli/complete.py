@@ -4,7 +4,7 @@ import os
 
 from queuectl.actions.connect import locate, open_if_there
 from queuectl.model.states import State
-from queuectl.store import limits, offers, queues, schedules
+from queuectl.store import limits, offers, queues, schedules, tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def _found(tx: "Tx", kind: str, prefix: str) -> "Iterable[tuple[str, str]]":
             for each in schedules.all_schedules(tx)
             if each.name.startswith(prefix)
         ][:LIMIT]
+    if kind == "tokens":
+        return [(each.name, each.role.value) for each in tokens.all_tokens(tx) if each.name.startswith(prefix)][:LIMIT]
     if kind == "tags":
         return [(tag, "") for tag in offers.tags(tx, prefix, LIMIT)]
     if kind == "groups":

@@ -44,7 +44,7 @@ _BY_NAME = {
 }
 
 # What the word NAME stands for behind these commands.
-_NAMED = {"queue": "queues", "limit": "limits", "schedule": "schedules"}
+_NAMED = {"queue": "queues", "limit": "limits", "schedule": "schedules", "token": "tokens"}
 
 
 class Flag(Value):
@@ -59,8 +59,8 @@ class Node(Value):
     """What may follow some words: verbs, flags, and values by their place.
 
     A kind says what a value may be: `set:a,b`, `list:a,b` (several, with commas), `ids:STATES`, `queues`, `limits`,
-    `schedules`, `tags`, `groups`, `files`, `dirs`, `command`, or `text`, of which nothing is known. The last place
-    may repeat (`*`).
+    `schedules`, `tokens`, `tags`, `groups`, `files`, `dirs`, `command`, or `text`, of which nothing is known. The
+    last place may repeat (`*`).
     """
 
     words: tuple[str, ...]

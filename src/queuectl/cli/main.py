@@ -35,6 +35,7 @@ COMMANDS = {
     "limit": ("limit", "list, set and delete named limits"),
     "schedule": ("schedule", "run jobs again and again, by the clock: add, list, preview, pause, edit"),
     "serve": ("serve", "serve the dashboard, the REST API and metrics over HTTP"),
+    "token": ("token", "add, list and revoke tokens: who may use the server over a network"),
     "config": ("config", "list, get, set and unset settings"),
     "doctor": ("doctor", "look for what is wrong, and say how to mend it"),
     "export": ("export", "write jobs, runs, queues and settings as lines of JSON"),
@@ -56,6 +57,7 @@ _GROUP_OF = {
     "get": "config",
     "set": "config",
     "unset": "config",
+    "revoke": "token",
 }
 ALIASES = {"add": "enqueue", "ls": "list", "kill": "cancel", "rm": "delete"}
 

@@ -1,5 +1,5 @@
 # Completion of queuectl for bash; written by: queuectl completion bash
-# Nothing is run but for ids, queues, limits, schedules, tags and groups, when they are asked for.
+# Nothing is run but for ids, queues, limits, schedules, tokens, tags and groups, when they are asked for.
 
 # Sets node (aliases resolved), verbs, flags and places for the words that were typed.
 _queuectl_node() {
@@ -40,7 +40,7 @@ _queuectl_offer() {
             [[ $cur == *,* ]] && head=${cur%,*},
             COMPREPLY+=($(compgen -P "$head" -W "${values//,/ }" -- "${cur##*,}"))
             ;;
-        ids:* | queues | limits | schedules | tags | groups) _queuectl_ask ;;
+        ids:* | queues | limits | schedules | tokens | tags | groups) _queuectl_ask ;;
         files) _queuectl_files -f ;;
         dirs) _queuectl_files -d ;;
         command) if ((place == 0)); then COMPREPLY+=($(compgen -c -- "$cur")); else _queuectl_files -f; fi ;;

@@ -1,5 +1,5 @@
 # Completion of queuectl for fish; written by: queuectl completion fish
-# Nothing is run but for ids, queues, limits, schedules, tags and groups, when they are asked for.
+# Nothing is run but for ids, queues, limits, schedules, tokens, tags and groups, when they are asked for.
 
 # Sets node (aliases resolved), verbs, flags and places of the caller for the words that were typed.
 function __queuectl_node --no-scope-shadowing
@@ -28,7 +28,7 @@ function __queuectl_offer --no-scope-shadowing
         case 'list:*'
             set -l before (string match -r '^.*,' -- $part)
             printf "$head$before%s\n" (string split , (string replace -r '^list:' '' $kind))
-        case 'ids:*' queues limits schedules tags groups
+        case 'ids:*' queues limits schedules tokens tags groups
             for line in (command $program $asked _complete $kind "$part" 2>/dev/null </dev/null)
                 echo -- "$head$line"
             end

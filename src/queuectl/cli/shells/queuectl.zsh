@@ -1,6 +1,6 @@
 #compdef queuectl
 # Completion of queuectl for zsh; written by: queuectl completion zsh
-# Nothing is run but for ids, queues, limits, schedules, tags and groups, when they are asked for.
+# Nothing is run but for ids, queues, limits, schedules, tokens, tags and groups, when they are asked for.
 
 # Sets node (aliases resolved), verbs, flags and places for the words that were typed.
 _queuectl_node() {
@@ -38,7 +38,7 @@ _queuectl_offer() {
     case $kind in
         (set:*) compadd -a values ;;
         (list:*) compset -P '*,'; compadd -a values ;;
-        (ids:*|queues|limits|schedules|tags|groups) _queuectl_ask ;;
+        (ids:*|queues|limits|schedules|tokens|tags|groups) _queuectl_ask ;;
         (files) _files ;;
         (dirs) _files -/ ;;
         (command) if ((place == 0)); then _command_names -e; else _files; fi ;;
