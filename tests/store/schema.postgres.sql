@@ -145,8 +145,10 @@ CREATE INDEX jobs_holding ON queuectl.jobs USING btree (limits) WHERE ((state = 
 CREATE INDEX jobs_limited ON queuectl.jobs USING btree (limits, lane_id) WHERE ((state = 'pending'::text) AND (limits IS NOT NULL));
 CREATE INDEX jobs_parked ON queuectl.jobs USING btree (parked_for, lane_id, priority DESC, seq) WHERE ((state = 'blocked'::text) AND (parked_for IS NOT NULL));
 CREATE INDEX jobs_patient ON queuectl.jobs USING btree (priority DESC, seq) WHERE ((state = 'blocked'::text) AND (parked_for IS NOT NULL) AND (replace(limits, ','::text, ''::text) <> limits));
+CREATE INDEX jobs_priority ON queuectl.jobs USING btree (priority DESC, seq) WHERE (priority <> 0);
 CREATE INDEX jobs_ready ON queuectl.jobs USING btree (lane_id, priority DESC, seq) WHERE (state = 'pending'::text);
 CREATE INDEX jobs_running ON queuectl.jobs USING btree (worker_id, lane_id) WHERE (state = 'processing'::text);
+CREATE INDEX jobs_started ON queuectl.jobs USING btree (started_at, seq) WHERE (started_at IS NOT NULL);
 CREATE INDEX jobs_tagged ON queuectl.jobs USING btree (seq) WHERE (tags IS NOT NULL);
 
 CREATE TABLE lanes (

@@ -160,9 +160,13 @@ CREATE INDEX jobs_parked   ON jobs (parked_for, lane_id, priority DESC, seq)
 CREATE INDEX jobs_patient  ON jobs (priority DESC, seq)
     WHERE state = 'blocked' AND parked_for IS NOT NULL AND replace(limits, ',', '') <> limits;
 
+CREATE INDEX jobs_priority ON jobs (priority DESC, seq) WHERE priority <> 0;
+
 CREATE INDEX jobs_ready    ON jobs (lane_id, priority DESC, seq) WHERE state = 'pending';
 
 CREATE INDEX jobs_running  ON jobs (worker_id, lane_id) WHERE state = 'processing';
+
+CREATE INDEX jobs_started  ON jobs (started_at, seq) WHERE started_at IS NOT NULL;
 
 CREATE INDEX jobs_tagged   ON jobs (seq) WHERE tags IS NOT NULL;
 

@@ -1,6 +1,6 @@
 """List jobs, newest first."""
 
-from queuectl.actions.selection import filters, numbers, seq_of
+from queuectl.actions.selection import filters, seq_of
 from queuectl.cli.columns import AFTER, COLUMNS, DEFAULT_COLUMNS, RIGHT, Seen
 from queuectl.cli.selection import add_filter, add_names, add_state, read_selection
 from queuectl.cli.store import open_store
@@ -9,7 +9,7 @@ from queuectl.errors import BadInput, UnknownName
 from queuectl.model.after import parent_text
 from queuectl.model.shapes import job_shape
 from queuectl.store import edges, jobs
-from queuectl.store.jobs import Order
+from queuectl.store.listing import Order, Sorting, page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run(args: "Args") -> int:
             chosen = chosen.replace(wanted=chosen.wanted.replace(last=seq_of(tx, args.before) - 1))
         found, total = _first(tx, chosen, order, limit, is_reversed=args.reverse)
         if total is None and not is_for_programs:
-            total = jobs.count_matching(tx, filters(tx, chosen)[0])
+            total = sum(jobs.count_matching(tx, part) for part in filters(tx, chosen))
         after = _parents(tx, found) if AFTER in columns and not is_for_programs else {}
         return found, total, Seen(now=tx.now, after=after)
 
@@ -112,14 +112,9 @@ def _first(
     tx: "Tx", selection: "Selection", order: Order, limit: int, *, is_reversed: bool
 ) -> "tuple[list[Job], int | None]":
     """Return the first jobs of an order, and how many there are; None where more are left and nobody has counted."""
-    parts = filters(tx, selection)
-    if len(parts) == 1:
-        found = jobs.ordered(tx, parts[0], order, limit + 1, is_reversed=is_reversed)
-        return found[:limit], None if len(found) > limit else len(found)
-    seqs = numbers(tx, selection)
-    if order is Order.ADDED:
-        return jobs.by_seqs(tx, seqs[:limit] if is_reversed else seqs[: -limit - 1 : -1]), len(seqs)
-    return jobs.in_order(jobs.by_seqs(tx, seqs), order, is_reversed=is_reversed)[:limit], len(seqs)
+    sorting = Sorting(order=order, is_reversed=is_reversed)
+    found = page(tx, filters(tx, selection), sorting, limit + 1)
+    return found[:limit], None if len(found) > limit else len(found)
 
 
 def _parents(tx: "Tx", found: "list[Job]") -> dict[int, str]:

@@ -1,7 +1,5 @@
 """Jobs: finding, listing and counting them. Adding is in adding.py, changes of state in claims.py and moves.py."""
 
-from enum import StrEnum
-
 from queuectl.errors import BadInput
 from queuectl.model.job import Job, read_list
 from queuectl.model.states import Hindrance, State
@@ -9,7 +7,7 @@ from queuectl.model.value import Value, columns_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from queuectl.store.database import Tx
     from queuectl.store.dialect import SqlValue
@@ -23,23 +21,6 @@ NEWEST_WINDOW = 10_000
 
 FEW_LANES = 16
 """Up to so many lanes, to compare each row with every lane costs less than to sort the rows by lane."""
-
-
-class Order(StrEnum):
-    """What jobs may be listed by."""
-
-    ADDED = "added"
-    PRIORITY = "priority"
-    STARTED = "started"
-    FINISHED = "finished"
-
-
-_ORDER_COLUMNS = {
-    Order.ADDED: "seq",
-    Order.PRIORITY: "priority",
-    Order.STARTED: "started_at",
-    Order.FINISHED: "finished_at",
-}
 
 
 _HINDRANCES = {
@@ -156,32 +137,6 @@ def newest(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
     return by_seqs(tx, _seqs(tx, wanted, "seq + 0 DESC" if wanted.states else "seq DESC", limit))
 
 
-def ordered(tx: "Tx", wanted: Filter, order: Order, limit: int, *, is_reversed: bool = False) -> list[Job]:
-    """Return the first matching jobs of an order, the newest or highest first unless reversed.
-
-    Those that have no such time come last either way; of two with the same priority the one that runs first is first.
-    """
-    if order is Order.ADDED and not is_reversed:
-        return newest(tx, wanted, limit)
-    column = _ORDER_COLUMNS[order]
-    way, other = ("ASC", "DESC") if is_reversed else ("DESC", "ASC")
-    tie = other if order is Order.PRIORITY else way
-    order_by = f"seq {way}" if order is Order.ADDED else f"({column} IS NULL), {column} {way}, seq {tie}"
-    return by_seqs(tx, _seqs(tx, wanted, order_by, limit))
-
-
-def in_order(found: "Iterable[Job]", order: Order, *, is_reversed: bool = False) -> list[Job]:
-    """Return jobs in the order in which `ordered` finds them."""
-    column, way = _ORDER_COLUMNS[order], 1 if is_reversed else -1
-    tie = -way if order is Order.PRIORITY else way
-
-    def place(job: Job) -> tuple[bool, int, int]:
-        value: int | None = getattr(job, column)
-        return value is None, way * (value or 0), tie * job.seq
-
-    return sorted(found, key=place)
-
-
 def last_seq(tx: "Tx") -> int:
     """Return the highest number a job has; 0 when there is none."""
     row = tx.row("SELECT max(seq) FROM jobs")
@@ -196,7 +151,7 @@ def has_between(tx: "Tx", first: int, last: int) -> bool:
 
 def states_of(tx: "Tx", wanted: Filter) -> "list[tuple[int, str]]":
     """Return the numbers and states of all matching jobs, in the order of their numbers; there may be a million."""
-    where, params = _where(wanted)
+    where, params = where_of(wanted)
     rows = tx.rows(f"SELECT seq, state FROM jobs WHERE {where}", params)
     rows.sort()  # in place, and handed on as they are: each copy would cost 110 MB a million
     return rows  # type: ignore[return-value]
@@ -232,7 +187,7 @@ def edit(tx: "Tx", before: Job, after: Job) -> bool:
 
 def latest_dead(tx: "Tx", wanted: Filter, limit: int) -> list[Job]:
     """Return dead jobs that match, the latest death first."""
-    where, params = _where(wanted.replace(states=(State.DEAD,)))
+    where, params = where_of(wanted.replace(states=(State.DEAD,)))
     seqs = tx.rows(
         f"SELECT seq FROM jobs WHERE {where} ORDER BY finished_at DESC, seq DESC LIMIT :limit",
         {**params, "limit": limit},
@@ -283,7 +238,7 @@ def states_by_number(tx: "Tx", seqs: "Sequence[int]") -> dict[int, State]:
 
 def seqs_matching(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[int]:
     """Return the numbers of matching jobs beyond `after_seq`, oldest first: one page of a walk over them all."""
-    where, params = _where(wanted)
+    where, params = where_of(wanted)
     rows = tx.rows(
         f"SELECT seq FROM jobs WHERE seq > :after AND {where} ORDER BY seq LIMIT :limit",
         {**params, "after": after_seq, "limit": limit},
@@ -296,7 +251,7 @@ def page(tx: "Tx", wanted: Filter, after_seq: int, limit: int) -> list[Job]:
 
     The states are spelt so that no index holds them: else each page might be sorted out of all jobs in a state.
     """
-    where, params = _where(wanted.replace(states=()))
+    where, params = where_of(wanted.replace(states=()))
     if wanted.states:
         names, states = listed("state", [state.value for state in wanted.states])
         where, params = f"{where} AND state || '' IN ({names})", {**params, **states}
@@ -318,7 +273,7 @@ def count_matching(tx: "Tx", wanted: Filter) -> int:
         by_queue = counts(tx)
         chosen = by_queue.values() if wanted.queue is None else [by_queue.get(wanted.queue, {})]
         return sum(n for of_queue in chosen for state, n in of_queue.items() if state in (wanted.states or State))
-    where, params = _where(wanted)
+    where, params = where_of(wanted)
     row = tx.row(f"SELECT count(*) FROM jobs WHERE {where}", params)
     return int(row[0] or 0) if row else 0
 
@@ -405,12 +360,13 @@ def has_beyond(tx: "Tx", seq: int) -> bool:
 
 
 def _seqs(tx: "Tx", wanted: Filter, order: str, limit: int) -> list[int]:
-    where, params = _where(wanted)
+    where, params = where_of(wanted)
     rows = tx.rows(f"SELECT seq FROM jobs WHERE {where} ORDER BY {order} LIMIT :limit", {**params, "limit": limit})
     return [int(row[0] or 0) for row in rows]
 
 
-def _where(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
+def where_of(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
+    """Return the condition that holds for matching jobs, and its values."""
     parts: list[str] = []
     params: dict[str, SqlValue] = {}
     if wanted.states:

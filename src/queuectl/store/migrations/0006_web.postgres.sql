@@ -15,6 +15,10 @@ ALTER TABLE attempts ADD COLUMN result TEXT GENERATED ALWAYS AS (
 -- Covers every figure of a time range (store/stats.py), so that no run itself is read.
 CREATE INDEX attempts_ended ON attempts (finished_at, result, started_at, waited_ms, job_seq);
 
+-- Jobs by when they last started, and by priority where that is not the usual one: lists in these orders (listing.py).
+CREATE INDEX jobs_started  ON jobs (started_at, seq) WHERE started_at IS NOT NULL;
+CREATE INDEX jobs_priority ON jobs (priority DESC, seq) WHERE priority <> 0;
+
 -- Only a hash is kept: nobody who reads this table can log in with it.
 CREATE TABLE tokens (
     id             TEXT PRIMARY KEY,
