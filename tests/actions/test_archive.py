@@ -36,6 +36,7 @@ from queuectl.store import (
     workers,
 )
 from queuectl.store.database import Database, Tx
+from queuectl.store.postgres import PostgresDialect
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
 from queuectl.system.parts import Part
 from tests.scenarios.faults import damage
@@ -502,6 +503,25 @@ def test_a_restore_is_refused_while_another_connection_is_open(filled: Target, t
     assert other.read(lambda tx: jobs.count_matching(tx, jobs.Filter())) == count
     other.close()
     put_back(filled, tmp_path / "copy.db")
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_a_session_that_is_just_leaving_does_not_hold_up_a_restore(filled: Target, tmp_path: Path) -> None:
+    take(filled, tmp_path / "copy.db")
+    leaving = connect(filled)
+    seen: list[int] = []
+
+    def look_and_let_leave(dialect: PostgresDialect) -> list[tuple[int, str]]:
+        seen.append(len(sessions := other_sessions(dialect)))
+        leaving.close()
+        return sessions
+
+    other_sessions = PostgresDialect.other_sessions
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresDialect, "other_sessions", look_and_let_leave)
+        put_back(filled, tmp_path / "copy.db")
+
+    assert (seen[0], seen[-1]) == (1, 0)
 
 
 def test_a_restore_is_refused_when_somebody_came_while_it_was_confirmed(filled: Target, tmp_path: Path) -> None:

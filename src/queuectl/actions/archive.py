@@ -5,6 +5,7 @@ The file is a SQLite database of queuectl's own schema, whichever kind of store 
 """
 
 import os
+import time
 from contextlib import closing, contextmanager
 
 from queuectl.actions.connect import connect
@@ -23,13 +24,14 @@ from queuectl.system.parts import Part, put_in_place, remove_left_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from queuectl.actions.connect import Target
     from queuectl.store.database import Tx
     from queuectl.store.postgres import PostgresDialect
 
 ALONE_SECONDS = 2.0
+LEAVING_S = 1.0
 LONG_SECONDS = 3600.0
 STAGED = ".restore-"
 KEPT = "before-restore-"
@@ -253,10 +255,10 @@ def _replace_postgres(target: "Target", staged: Database, path: str, who: str) -
                 dialect.take_alone(names)
             except Exception as error:
                 if isinstance(dialect.translate(error), StoreBusy):
-                    raise _used(dialect, "another session holds locks on queuectl's tables") from error
+                    raise _locked(dialect) from error
                 raise
-            if dialect.other_sessions():
-                raise _used(dialect)
+            if sessions := _sessions_that_stay(dialect):
+                raise _used(sessions)
             _refuse_while_running(tx)
             kept = _keep_rows(target, tx)
             going, used = jobs.count_matching(tx, jobs.Filter()), archive.last_numbers(tx)
@@ -300,8 +302,6 @@ def _keep_rows(target: "Target", tx: "Tx") -> str | None:
 
 
 def _place_to_keep(target: "Target", now: int) -> str:
-    import time
-
     make_folder(target.home.backups)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now // 1000))
     kept = os.path.join(target.home.backups, f"{KEPT}{stamp}.db")
@@ -316,8 +316,8 @@ def _refuse_while_used(target: "Target", database: Database) -> None:
     """Refuse while others are connected, naming them; whoever comes later meets a lock."""
     if target.sqlite_path is None:
         dialect = _postgres_of(database)
-        if database.read(lambda _: dialect.other_sessions()):
-            raise database.read(lambda _: _used(dialect))
+        if sessions := database.read(lambda _: _sessions_that_stay(dialect)):
+            raise _used(sessions)
         return
     living = [worker for worker in database.read(workers.live) if pulse(worker, database.dialect) is Pulse.ALIVE]
     if living:
@@ -327,13 +327,25 @@ def _refuse_while_used(target: "Target", database: Database) -> None:
         )
 
 
-def _used(dialect: "PostgresDialect", otherwise: str = "") -> Refused:
+def _sessions_that_stay(dialect: "PostgresDialect") -> list[tuple[int, str]]:
+    """Return who else is connected; the server ends a session a moment after its client has left, and is given that."""
+    until = time.monotonic() + LEAVING_S
+    while (sessions := dialect.other_sessions()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return sessions
+
+
+def _locked(dialect: "PostgresDialect") -> Refused:
     try:
         sessions = dialect.other_sessions()
     except Exception:  # noqa: BLE001 - the transaction is broken; that it is says enough
         sessions = []
-    if not sessions:
-        return Refused(otherwise, hint="end what uses them, then restore again")
+    if sessions:
+        return _used(sessions)
+    return Refused("another session holds locks on queuectl's tables", hint="end what uses them, then restore again")
+
+
+def _used(sessions: "Sequence[tuple[int, str]]") -> Refused:
     names = ", ".join(f"{pid} from {place}" for pid, place in sessions)
     return Refused(
         f"{counted(len(sessions), 'other session')} of queuectl use this database: PostgreSQL process {names}",

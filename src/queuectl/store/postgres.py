@@ -185,6 +185,7 @@ class PostgresDialect(Dialect):
 
     def other_sessions(self) -> list[tuple[int, str]]:
         """Return who else of queuectl is connected to this database: the server's process, and from where."""
+        self.rows("SELECT pg_stat_clear_snapshot()", {})  # or all looks of a transaction would see what the first saw
         rows = self.rows(
             """
             SELECT pid, coalesce(client_hostname, host(client_addr), 'this host')
