@@ -14,10 +14,11 @@ from queuectl.model.schedule import Misfire, Overlap
 from queuectl.model.scheduleshapes import result_word
 from queuectl.model.units import duration_text, local_text
 from queuectl.model.value import Value
+from queuectl.model.visible import HIDDEN
 from queuectl.store import schedules
 from queuectl.web.given import Given
 from queuectl.web.templating import render
-from queuectl.web.timeline import lay_out
+from queuectl.web.views.coming import lay_out
 from queuectl.web.visitor import Reader
 
 TYPE_CHECKING = False
@@ -159,7 +160,7 @@ def _facts(schedule: "Schedule") -> list[tuple[str, str]]:
     facts = []
     for name, value in schedule.fields.items():
         if name == "env" and isinstance(value, dict):
-            facts.append(("variables", ", ".join(f"{key}=•••" for key in value)))
+            facts.append(("variables", ", ".join(f"{key}={HIDDEN}" for key in value)))
         elif name not in ("command", "argv", "input"):
             facts.append((name.replace("_", " "), _field_text(value)))
         elif name == "input":

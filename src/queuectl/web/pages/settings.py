@@ -6,8 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from queuectl import settings
+from queuectl.model.token import Role
 from queuectl.model.value import Value
-from queuectl.store import config
+from queuectl.store import config, tokens
 from queuectl.web.given import Given
 from queuectl.web.templating import render
 from queuectl.web.visitor import Reader
@@ -15,6 +16,9 @@ from queuectl.web.visitor import Reader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from queuectl.model.token import Token
+    from queuectl.store.database import Tx
 
 router = APIRouter()
 
@@ -30,9 +34,15 @@ class Entry(Value):
 
 
 @router.get("/settings")
-def show(request: Request, stores: Given, _visitor: Reader) -> HTMLResponse:
-    """Show every setting."""
-    entries, problems = entries_of(stores.read(config.stored))
+def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
+    """Show every setting; tokens to those alone who may make and revoke them."""
+    is_admin = visitor.may(Role.ADMIN)
+
+    def look(tx: "Tx") -> "tuple[dict[str, str], list[Token] | None, int]":
+        return config.stored(tx), tokens.all_tokens(tx) if is_admin else None, tx.now
+
+    stored, known, now = stores.read(look)
+    entries, problems = entries_of(stored)
     return render(
         request,
         "settings.html",
@@ -40,6 +50,8 @@ def show(request: Request, stores: Given, _visitor: Reader) -> HTMLResponse:
         command="queuectl config list",
         entries=entries,
         problems=problems,
+        tokens=known,
+        now=now,
     )
 
 

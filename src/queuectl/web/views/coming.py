@@ -1,4 +1,4 @@
-"""Time line: when schedules come next, laid out as rows of marks along the hours. Drawn by a template."""
+"""Coming: when schedules come next, laid out as rows of marks along the hours of a day."""
 
 import time
 from functools import lru_cache
