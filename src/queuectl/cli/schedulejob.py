@@ -6,9 +6,8 @@ import json
 from queuectl.cli.enqueue import add_job_options, fields_of_flags, read_pair, spec_from_words, variables_in
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
-from queuectl.model.asked import taken_back
+from queuectl.model.asked import flat_job, taken_back
 from queuectl.model.edit import NONE
-from queuectl.model.fields import PARTS
 from queuectl.model.job import JobSpec
 from queuectl.model.spec import looks_like_json
 
@@ -46,7 +45,8 @@ def job_of_words(args: "Args") -> "Fields":
     args.line = args.ids
     spec = spec_from_words(args, fields, wall_ms(), JobSpec())
     if len(words) == 1 and not args.has_words and looks_like_json(words[0]):
-        fields = {**_flat(json.loads(words[0])), **fields}
+        given = flat_job(json.loads(words[0]))
+        fields = {**{name: value for name, value in given.items() if value is not None}, **fields}
     else:
         fields |= {"argv": list(spec.argv)} if spec.argv is not None else {"command": spec.command}
     return _storable({**fields, "cwd": spec.cwd})
@@ -98,10 +98,3 @@ def _storable(fields: "Fields") -> "Fields":
         except UnicodeDecodeError:
             raise BadInput("--stdin - is not valid UTF-8", hint="put it in a file: --stdin FILE") from None
     return fields
-
-
-def _flat(fields: "Fields") -> "Fields":
-    """Return the fields of a JSON job with those of its parts among the others, without those that say nothing."""
-    parts = [part for name in PARTS if isinstance(part := fields.pop(name, None), dict)]
-    flat = {name: value for each in (fields, *parts) for name, value in each.items()}
-    return {name: value for name, value in flat.items() if value is not None}

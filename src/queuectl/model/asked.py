@@ -1,11 +1,11 @@
 """Asked: what people say of a schedule, checked, for a new one and for one that exists. Its job is checked as enqueue
 checks jobs."""
 
-from queuectl.errors import BadInput
+from queuectl.errors import BadInput, UnknownName
 from queuectl.model.checks import as_items
 from queuectl.model.cron import check_cron, check_zone
 from queuectl.model.edit import DEFAULT, NONE
-from queuectl.model.fields import INSTANT_VARIABLE, MAX_TAGS, SCHEDULE_VARIABLE
+from queuectl.model.fields import FIELDS, INSTANT_VARIABLE, MAX_TAGS, SCHEDULE_VARIABLE
 from queuectl.model.job import JobSpec, dumps
 from queuectl.model.rhythm import check_every
 from queuectl.model.schedule import (
@@ -19,7 +19,7 @@ from queuectl.model.schedule import (
     check_overlap,
     check_schedule_name,
 )
-from queuectl.model.spec import spec_from_fields
+from queuectl.model.spec import flat_fields, spec_from_fields
 from queuectl.model.units import SECOND_MS, duration_text, iso_text, time_ms
 
 TYPE_CHECKING = False
@@ -157,6 +157,15 @@ def job_spec(schedule: Schedule, instant: int, now: int) -> JobSpec:
         fields["mutex"] = [*(as_items("mutex", fields["mutex"]) if fields.get("mutex") else ()), schedule.mutex]
     spec = spec_from_fields(fields, now, JobSpec())
     return spec.replace(env={**(spec.env or {}), SCHEDULE_VARIABLE: schedule.name, INSTANT_VARIABLE: iso_text(instant)})
+
+
+def flat_job(fields: "Fields") -> "dict[str, object]":
+    """Return the fields of a JSON job with those of its parts among the others; a name that no job has is refused."""
+    flat = flat_fields(fields)
+    for name in flat:
+        if name not in FIELDS:
+            raise UnknownName.among("field", name, list(FIELDS))
+    return flat
 
 
 def taken_back(fields: "Fields") -> "dict[str, object]":

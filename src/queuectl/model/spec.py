@@ -124,7 +124,7 @@ def read_fields(
     changes: dict[str, object] = {}
     parts: dict[str, dict[str, object]] = {}
     if not fields.keys().isdisjoint(PARTS):
-        fields = _flat(fields)
+        fields = flat_fields(fields)
     for name, value in fields.items():
         if name not in known:
             raise UnknownName.among("field", name, list(known))
@@ -142,7 +142,7 @@ def read_fields(
     return changes, parts
 
 
-def _flat(fields: "Mapping[str, object]") -> "dict[str, object]":
+def flat_fields(fields: "Mapping[str, object]") -> "dict[str, object]":
     """Return the fields with those of an inner object, as `show --json` has them, among the others."""
     flat = {name: value for name, value in fields.items() if name not in PARTS}
     for part in PARTS.keys() & fields.keys():

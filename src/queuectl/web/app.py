@@ -23,7 +23,7 @@ from queuectl.web.pages import settings as settings_page
 from queuectl.web.pages import workers as workers_page
 from queuectl.web.problems import add_problems
 from queuectl.web.reach import Reach
-from queuectl.web.rest import events, queues
+from queuectl.web.rest import audit, events, limits, queues, schedules, settings, status, workers
 from queuectl.web.rest.asking import only_known_queries
 from queuectl.web.snapshot import Board
 from queuectl.web.stores import Stores
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
-REST = (events, queues)
+REST = (events, queues, limits, workers, schedules, settings, audit, status)
 PAGES = (newjob_page, job_page, queues_page, workers_page, schedules_page, settings_page, audit_page, health_page)
 
 
