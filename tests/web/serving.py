@@ -66,9 +66,9 @@ class Site:
 
 
 @contextmanager
-def serving(target: Target, reach: Reach | None = None) -> Iterator[Site]:
-    """Serve a store on a free port until the block ends."""
-    listener = bind("127.0.0.1", 0)
+def serving(target: Target, reach: Reach | None = None, *, port: int = 0) -> Iterator[Site]:
+    """Serve a store on a port, or on a free one, until the block ends."""
+    listener = bind("127.0.0.1", port)
     server = make_server(make_app(target, reach))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()

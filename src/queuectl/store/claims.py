@@ -42,7 +42,7 @@ _IS_PLAIN = """
              WHERE l.id = :lane_id AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
 """
 # As Job.ready_at has it.
-_READY_AT = """
+READY_AT = """
     CASE WHEN run_at >= created_at AND run_at > COALESCE(started_at, 0) THEN run_at ELSE updated_at END
 """.strip()
 _START = """
@@ -320,7 +320,7 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
 
 @cache
 def _start_sql(names: str) -> str:
-    return _START.format(seqs=names, ready_at=_READY_AT)
+    return _START.format(seqs=names, ready_at=READY_AT)
 
 
 def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:

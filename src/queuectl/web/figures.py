@@ -10,20 +10,17 @@ from queuectl.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
+    from collections.abc import Callable, Mapping
 
     from queuectl.store.database import Database, Tx
     from queuectl.web.snapshot import Board
-
-    Result = TypeVar("Result")
 
 DUTY = 10
 """What took t to count is counted again after ten t at the earliest."""
 LEAST_S = 1.0
 SLIDES_S = 30.0
 """Also where nothing changed, a range of time moves on."""
-PATIENCE_S = 0.12
+PATIENCE_S = 0.08
 """How long a page waits for a figure that was never counted; it is told when there is one."""
 FORGET_S = 600.0
 
@@ -52,23 +49,29 @@ class Figures:
         self._orders: queue.SimpleQueue[tuple[str, Callable[[Tx], object]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def get(self, name: str, work: "Callable[[Tx], object]") -> Figure | None:
-        """Return a figure as it was last counted, and have it counted again when it is time; None: not counted yet."""
+    def get(self, wanted: "Mapping[str, Callable[[Tx], object]]") -> "dict[str, Figure]":
+        """Return figures as they were last counted, and have those counted again for which it is time.
+
+        What was never counted is waited for a little; then it is left out, and pages are told when it is there.
+        """
         with self._changed:
-            self._asked[name] = time.monotonic()
-            kept = self._kept.get(name)
-            if name not in self._counting and (kept is None or self._is_due(kept)):
-                self._counting.add(name)
-                self._order(name, work)
-            if kept is None:
-                self._changed.wait_for(lambda: name in self._kept or name not in self._counting, PATIENCE_S)
-            return self._kept.get(name)
+            for name, work in wanted.items():
+                self._asked[name] = time.monotonic()
+                kept = self._kept.get(name)
+                if name not in self._counting and (kept is None or self._is_due(kept)):
+                    self._counting.add(name)
+                    self._order(name, work)
+            self._changed.wait_for(lambda: all(self._is_there(name) for name in wanted), PATIENCE_S)
+            return {name: self._kept[name] for name in wanted if name in self._kept}
 
     def close(self) -> None:
         """End the thread."""
         self._orders.put(None)
         if self._thread is not None:
             self._thread.join()
+
+    def _is_there(self, name: str) -> bool:
+        return name in self._kept or name not in self._counting
 
     def _is_due(self, kept: Figure) -> bool:
         age = time.monotonic() - kept.began

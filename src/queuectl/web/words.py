@@ -1,5 +1,7 @@
 """Words: how numbers, times and sizes are written on a page; the filters of the templates."""
 
+import time
+
 from markupsafe import Markup
 
 from queuectl import clock
@@ -64,6 +66,21 @@ def visible(text: object) -> str:
     return safe(str(text), kept="\n\t")
 
 
+def clock_time(ms: int, with_day: bool = False) -> str:
+    """Write the time of day, in the zone of the server, with the day where several are shown."""
+    return time.strftime("%d %b %H:%M" if with_day else "%H:%M", time.localtime(ms // SECOND_MS))
+
+
+def clock_span(ms: int, length_ms: int) -> str:
+    """Write a stretch of time: its day, and when it begins and ends."""
+    return f"{clock_time(ms, with_day=True)} to {clock_time(ms + length_ms)}"
+
+
+def cut(text: str, width: int) -> str:
+    """Cut a text to a width, with a mark that something is missing."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def spark_path(values: "Sequence[float]") -> str:
     """Return the line through some numbers in a box of 100 by 24; nothing where there is no line to draw."""
     if len(values) < 2:
@@ -86,6 +103,9 @@ FILTERS = {
     "moment": moment,
     "spark_path": spark_path,
     "visible": visible,
+    "clock": clock_time,
+    "clock_span": clock_span,
+    "cut": cut,
 }
 
 

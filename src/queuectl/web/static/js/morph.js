@@ -29,7 +29,7 @@ function isLocal(element) {
     (name === "open" && (element.nodeName === "DETAILS" || element.nodeName === "DIALOG")) ||
     (name !== "open" && LOCAL.has(name)) ||
     (name === "class" && (classes !== undefined || element.matches(".current, .selected"))) ||
-    (name === "aria-selected" && element.nodeName === "TR");
+    ((name === "aria-selected" || name === "tabindex") && element.matches("[data-key]"));
 }
 
 function morphChildren(old, fresh) {

@@ -1,0 +1,119 @@
+"""Live pages in a browser: rows change in place, nothing moves, what a person did stays, and a loss is marked."""
+
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from queuectl.actions.connect import Target
+from tests.web.serving import Site, serving
+from tests.web.test_frame import add_queues
+from tests.web.test_live import add_jobs
+
+pytestmark = pytest.mark.needs("chromium")
+
+LONG_MS = 30_000
+WATCH_SHIFTS = """
+    window.shifts = [];
+    new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map((entry) => entry.value)))
+        .observe({ type: "layout-shift", buffered: false });
+"""
+
+
+def open_live(page: Page, url: str) -> None:
+    """Open a page and wait until it is live."""
+    page.goto(url)
+    page.wait_for_selector('html[data-live="yes"]', timeout=LONG_MS)
+
+
+def test_rows_change_in_place_and_keep_what_a_person_did(local_site: Site, page: Page) -> None:
+    add_jobs(local_site.target)
+    open_live(page, f"{local_site.url}/queues")
+    row = page.locator("#queues tr[data-key=default]")
+    row.evaluate("(row) => (row.mine = 'the same row')")
+    page.keyboard.press("j")
+    page.evaluate(WATCH_SHIFTS)
+
+    add_jobs(local_site.target, 2)
+
+    expect(row.locator('td[data-label="Pending"]')).to_have_text("3", timeout=LONG_MS)
+    expect(page.locator("#pages li[data-key='/jobs'] .count")).to_have_text("3")
+    assert row.evaluate("(row) => row.mine") == "the same row"
+    expect(row).to_be_focused()
+    expect(row).to_have_class("current")
+    assert page.evaluate("window.shifts") == []
+
+
+def test_a_lost_connection_is_marked_at_once_with_the_age_of_what_is_shown_and_mends_itself(
+    sqlite_target: Target, page: Page
+) -> None:
+    add_jobs(sqlite_target)
+    mark = page.locator("#live-mark")
+    with ExitStack() as stack:
+        site = stack.enter_context(serving(sqlite_target))
+        open_live(page, f"{site.url}/queues")
+        expect(mark).to_have_text("live")
+        stack.close()
+
+        expect(mark).to_contain_text("connection lost, shown:", timeout=LONG_MS)
+        expect(mark).to_contain_text("ago", timeout=LONG_MS)
+        expect(page.locator("#queues tr[data-key=default]")).to_be_visible()
+
+        add_jobs(sqlite_target)
+        stack.enter_context(serving(sqlite_target, port=site.port))
+        expect(mark).to_have_text("live", timeout=LONG_MS)
+        expect(page.locator("#queues tr[data-key=default] td[data-label=Pending]")).to_have_text("2", timeout=LONG_MS)
+        page.goto("about:blank")
+
+
+def test_a_tab_in_the_background_closes_its_stream_and_catches_up(local_site: Site, page: Page) -> None:
+    open_live(page, f"{local_site.url}/queues")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    set_hidden(page, is_hidden=True)
+    expect(page.locator("#live-mark")).to_have_text("still")
+
+    add_queues(local_site, "alpha")
+    add_jobs(local_site.target)
+    assert asked == []
+
+    set_hidden(page, is_hidden=False)
+    expect(page.locator("#queues tr[data-key=alpha]")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator("#live-mark")).to_have_text("live", timeout=LONG_MS)
+
+
+def test_new_rows_collect_behind_a_button(local_site: Site, page: Page) -> None:
+    add_queues(local_site, "m")
+    open_live(page, f"{local_site.url}/queues")
+    page.evaluate("() => { const rows = document.querySelector('#queues tbody'); rows.id = 'held'; }")
+    page.route("**/queues", lambda route: route.fulfill(response=(got := route.fetch()), body=held_rows(got.text())))
+    page.locator("#held").evaluate("(rows) => (rows.dataset.holdNew = '')")
+    page.evaluate(WATCH_SHIFTS)
+
+    add_queues(local_site, "a", "z")
+    add_jobs(local_site.target)
+    pill = page.locator(".new-pill")
+    expect(pill).to_have_text("3 new", timeout=LONG_MS)
+    expect(page.locator("#held tr")).to_have_count(1)
+    assert page.evaluate("window.shifts") == []
+
+    pill.click()
+    expect(page.locator("#held tr")).to_have_count(4)
+    expect(pill).to_have_count(0)
+
+
+def held_rows(html: str) -> str:
+    """Mark the rows of the first table as a list that must not move."""
+    return html.replace("<tbody>", '<tbody id="held" data-hold-new>', 1)
+
+
+def set_hidden(page: Page, *, is_hidden: bool) -> None:
+    """Have the page believe that it is in the background, or no longer."""
+    state = "hidden" if is_hidden else "visible"
+    page.evaluate(
+        """(state) => {
+            Object.defineProperty(document, "visibilityState", { configurable: true, get: () => state });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        state,
+    )
