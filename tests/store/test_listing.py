@@ -67,6 +67,7 @@ def test_pages_are_the_whole_list_in_order_and_no_job_comes_twice(
         matching = set(mixed.read(partial(_matching, wanted)))
         expected = [job.seq for job in everything if job.seq in matching]
         assert _walk(mixed, [wanted], sorting) == expected, wanted
+        assert _walk_back(mixed, [wanted], sorting, expected) == expected[:-1], wanted
     parts = [Filter(first=1, last=9), Filter(first=50, last=50), Filter(first=100, last=220)]
     chosen = {seq for part in parts for seq in range(part.first or 0, (part.last or 0) + 1)}
     assert _walk(mixed, parts, sorting) == [job.seq for job in everything if job.seq in chosen]
@@ -101,3 +102,18 @@ def _walk(database: Database, parts: list[Filter], sorting: Sorting) -> list[int
         if len(page) < 17:
             return found
         after = sorting.key_of(page[-1])
+
+
+def _walk_back(database: Database, parts: list[Filter], sorting: Sorting, order: list[int]) -> list[int]:
+    """Go from the last job of an order to its first, a page at a time."""
+    found: list[int] = []
+    last = database.read(lambda tx: jobs.get(tx, order[-1])) if order else None
+    while last is not None:
+        page = database.read(partial(_page_before, parts, sorting, sorting.key_of(last)))
+        found = [job.seq for job in page] + found
+        last = page[0] if len(page) == 17 else None
+    return found
+
+
+def _page_before(parts: list[Filter], sorting: Sorting, before: Key, tx: Tx) -> list[Job]:
+    return listing.page_before(tx, parts, sorting, 17, before)

@@ -93,6 +93,19 @@ def page(tx: "Tx", parts: "Sequence[Filter]", sorting: Sorting, limit: int, afte
     return by_seqs(tx, [key.seq for key in keys[:limit]])
 
 
+def page_before(tx: "Tx", parts: "Sequence[Filter]", sorting: Sorting, limit: int, before: Key) -> "list[Job]":
+    """Return the last jobs of an order before a key, in that order: the way back from a page."""
+    back = sorting.replace(is_reversed=not sorting.is_reversed)
+    found = page(tx, parts, back, limit, before)
+    # Jobs without a value are last whichever way it goes: on the way back they come first, and then the others.
+    if before.value is None:
+        if len(found) < limit:
+            found += [job for job in page(tx, parts, back, limit - len(found)) if back.key_of(job).value is not None]
+    else:
+        found = [job for job in found if back.key_of(job).value is not None]
+    return found[::-1]
+
+
 def _is_few(tx: "Tx", wanted: Filter, sorting: Sorting) -> bool:
     """Whether the states, or the group, that are asked for hold few jobs; counts so many in the index and no more."""
     if wanted.first is not None and wanted.last is not None and wanted.last - wanted.first < FEW:

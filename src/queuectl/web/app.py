@@ -16,6 +16,7 @@ from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import audit as audit_page
 from queuectl.web.pages import health as health_page
 from queuectl.web.pages import job as job_page
+from queuectl.web.pages import jobs as jobs_page
 from queuectl.web.pages import newjob as newjob_page
 from queuectl.web.pages import queues as queues_page
 from queuectl.web.pages import schedules as schedules_page
@@ -37,7 +38,17 @@ if TYPE_CHECKING:
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
 REST = (events, queues, limits, workers, schedules, settings, audit, status)
-PAGES = (newjob_page, job_page, queues_page, workers_page, schedules_page, settings_page, audit_page, health_page)
+PAGES = (
+    jobs_page,
+    newjob_page,
+    job_page,
+    queues_page,
+    workers_page,
+    schedules_page,
+    settings_page,
+    audit_page,
+    health_page,
+)
 
 
 def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:

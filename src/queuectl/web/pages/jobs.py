@@ -1,0 +1,163 @@
+"""The list of jobs: filtered, sorted and paged by its address, with acts on what is selected or on all that match."""
+
+import json
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from queuectl.clock import wall_ms
+from queuectl.errors import BadInput
+from queuectl.model.job import Job
+from queuectl.model.states import FINAL, State
+from queuectl.model.token import Role
+from queuectl.model.value import Value
+from queuectl.store import jobs, listing, overview
+from queuectl.store.listing import Sorting
+from queuectl.web.given import Given, figures_of
+from queuectl.web.templating import render
+from queuectl.web.views.columns import COLUMNS, DEFAULT_COLUMNS
+from queuectl.web.views.joblist import LIMITS, SINCE, Asked, key_text, read_asked, read_key
+from queuectl.web.visitor import Reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queuectl.store.database import Tx
+
+router = APIRouter()
+
+VERBS = (
+    ("retry", "Retry", "r"),
+    ("cancel", "Cancel", "c"),
+    ("hold", "Hold", None),
+    ("release", "Release", None),
+    ("delete", "Delete", None),
+)
+
+
+class Found(Value):
+    """What the list shows: one page, and how many there are."""
+
+    jobs: list[Job]
+    has_newer: bool
+    has_older: bool
+    total: int | None
+    """How many match; None where counting them takes long."""
+    counts: "dict[State, int]"
+    """How many are in each state, of the queue that is asked for."""
+    queues: list[str]
+    has_any: bool
+    named: Job | None
+    """The job whose id is just what is searched for."""
+
+
+@router.get("/jobs")
+def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
+    """Show the jobs that are asked for."""
+    asked = read_asked(request.query_params, wall_ms())
+    found, problem = None, asked.problem
+    if problem is None:
+        try:
+            found = stores.read(lambda tx: _look(tx, asked))
+        except BadInput as error:
+            problem = error
+    return render(
+        request,
+        "jobs.html",
+        title="Jobs",
+        command=asked.command if problem is None else "queuectl list",
+        status=200 if problem is None else 422,
+        asked=asked,
+        found=found,
+        total=None if found is None else _counted(request, asked, found),
+        problem=problem,
+        rows=[] if found is None else found.jobs,
+        columns=[COLUMNS[name] for name in asked.columns],
+        all_columns=list(COLUMNS.values()),
+        default_columns=DEFAULT_COLUMNS,
+        states=list(State),
+        since_choices=SINCE,
+        limits=LIMITS,
+        verbs=VERBS if visitor.may(Role.OPERATE) else (),
+        may_submit=visitor.may(Role.SUBMIT),
+        retryable=FINAL | {State.FAILED, State.SCHEDULED},
+        final=FINAL,
+        newer=_newer(asked, found),
+        older=_older(asked, found),
+        filter_json=json.dumps(_filter_shape(asked)),
+    )
+
+
+def _counted(request: Request, asked: Asked, found: Found) -> int | None:
+    """Return how many match: as it was read with the page, else as it was last counted; None: not counted yet."""
+    if found.total is not None:
+        return found.total
+    wanted = request.query_params
+    figure = figures_of(request).get(
+        f"jobs {asked.filter_query}", lambda tx: jobs.count_matching(tx, read_asked(wanted, tx.now).wanted)
+    )
+    return figure.value if figure is not None and isinstance(figure.value, int) else None
+
+
+def _look(tx: "Tx", asked: Asked) -> Found:
+    sorting = Sorting(order=asked.order, is_reversed=asked.is_reversed)
+    shown, has_newer, has_older = _page(tx, asked, sorting)
+    by_queue = jobs.counts(tx)
+    of_queue = by_queue.values() if asked.wanted.queue is None else [by_queue.get(asked.wanted.queue, {})]
+    counts = {state: sum(each.get(state, 0) for each in of_queue) for state in State}
+    queues = [view.queue.name for view in overview.all_queues(tx)]
+    return Found(
+        jobs=shown,
+        has_newer=has_newer,
+        has_older=has_older,
+        total=_total(tx, asked, shown, counts, is_whole=not has_newer and not has_older),
+        counts=counts,
+        queues=queues,
+        has_any=any(map(any, map(dict.values, by_queue.values()))),
+        named=None if asked.wanted.text is None else jobs.find(tx, asked.wanted.text.strip()),
+    )
+
+
+def _page(tx: "Tx", asked: Asked, sorting: Sorting) -> "tuple[list[Job], bool, bool]":
+    """Return one page, and whether there are jobs before and behind it."""
+    parts = [asked.wanted]
+    if asked.before is not None:
+        key = read_key(asked.before)
+        found = listing.page_before(tx, parts, sorting, asked.limit + 1, key)
+        return found[-asked.limit :], len(found) > asked.limit, True
+    after = None if asked.after is None else read_key(asked.after)
+    found = listing.page(tx, parts, sorting, asked.limit + 1, after)
+    return found[: asked.limit], after is not None, len(found) > asked.limit
+
+
+def _total(tx: "Tx", asked: Asked, shown: list[Job], counts: "dict[State, int]", *, is_whole: bool) -> int | None:
+    """Return how many match, exactly, where that is known or quickly counted."""
+    if is_whole:
+        return len(shown)
+    wanted = asked.wanted
+    if wanted == jobs.Filter(states=wanted.states, queue=wanted.queue):
+        return sum(counts[state] for state in wanted.states or State)
+    return jobs.count_matching(tx, wanted) if asked.is_counted_quickly else None
+
+
+def _newer(asked: Asked, found: Found | None) -> str | None:
+    if found is None or not found.has_newer:
+        return None
+    return asked.page_address(before=_key_text(asked, found.jobs[0])) if found.jobs else asked.address()
+
+
+def _older(asked: Asked, found: Found | None) -> str | None:
+    if found is None or not found.has_older or not found.jobs:
+        return None
+    return asked.page_address(after=_key_text(asked, found.jobs[-1]))
+
+
+def _key_text(asked: Asked, job: Job) -> str:
+    sorting = Sorting(order=asked.order, is_reversed=asked.is_reversed)
+    return key_text(sorting.key_of(job))
+
+
+def _filter_shape(asked: Asked) -> "dict[str, object]":
+    """Return which jobs are meant, as the API takes it."""
+    given = {name: asked.text_of(name) for name in ("state", "queue", "group", "text", "error", "since", "until")}
+    shape: dict[str, object] = {name: value for name, value in given.items() if value}
+    return {**shape, **({"tag": asked.given["tag"]} if "tag" in asked.given else {})}
