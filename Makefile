@@ -1,7 +1,7 @@
 # Everything a person needs to work on queuectl. A fresh machine needs git, make and Python 3.11+ with venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test chaos check docs bench bench-check bench-quick clean
+.PHONY: help setup demo test chaos check docs screenshots bench bench-check bench-quick clean
 
 # PYTHON=/path/to/python3.13 picks the interpreter; otherwise the first of these that is new enough.
 PYTHON ?=
@@ -38,6 +38,9 @@ check: .venv/.dev ## Check format, lint, types and architecture
 
 docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 	@$(PY) docs/generate.py
+
+screenshots: .venv/.dev ## Take the pictures of the dashboard in docs/images anew (needs Chromium)
+	@$(PY) -m docs.screenshots $(ARGS)
 
 bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
 	@sh benchmarks/packages.sh

@@ -37,9 +37,27 @@ DEATHS = (
 )  # fmt: skip
 
 
-def fill(environ: "dict[str, str]") -> None:
-    """Fill the store that an environment names."""
-    run = Runner(environ)
+SCRIPTS = {
+    "backup.sh": "echo 214 files, 3.1 GB",
+    "poll-orders.sh": "echo 12 orders",
+    "check-links.sh": "echo 3 broken links; exit 1",
+    "report.sh": "echo sent",
+    "rotate.sh": "echo rotated",
+    "thumbnails.sh": (
+        "i=0; while :; do i=$((i+1)); echo image $i of 5000; "
+        "n=0; while [ $n -lt 60000 ]; do n=$((n+1)); done; sleep 0.3; done"
+    ),
+    "quarter.sh": "echo reading the ledger; sleep 3600",
+}
+
+
+def fill(environ: "dict[str, str]", folder: Path) -> None:
+    """Fill the store that an environment names; what its jobs run lies in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, line in SCRIPTS.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    run = Runner(environ, folder)
     run.say("import", "-", stdin="\n".join(_past(run)) + "\n")
     _set_up(run)
     _present(run)
@@ -48,13 +66,20 @@ def fill(environ: "dict[str, str]") -> None:
 class Runner:
     """Runs queuectl in one environment."""
 
-    def __init__(self, environ: "dict[str, str]") -> None:
+    def __init__(self, environ: "dict[str, str]", folder: Path) -> None:
         self.environ = environ
+        self.folder = folder
 
     def say(self, *words: str, stdin: str = "", is_checked: bool = True) -> str:
         """Run a command line and return what it prints."""
         done = subprocess.run(
-            [PROGRAM, *words], input=stdin, env=self.environ, capture_output=True, text=True, check=False, cwd="/"
+            [PROGRAM, *words],
+            input=stdin,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
         )
         if is_checked and done.returncode:
             raise SystemExit(f"queuectl {' '.join(words)}: {done.stderr.strip()}")
@@ -177,11 +202,11 @@ def _set_up(run: Runner) -> None:
     run.say("config", "set", "max_retries", "4")
     run.say("config", "set", "job_timeout", "30m")
     schedules = (
-        (["nightly-backup", "30 2 * * *", "--tz", "Europe/Oslo"], "echo 214 files, 3.1 GB"),
-        (["poll-orders", "--every", "10m", "--overlap", "skip"], "echo 12 orders"),
-        (["weekly-report", "0 7 * * mon", "--queue", "mail"], "echo sent"),
-        (["check-links", "15 */4 * * *", "--max-retries", "0"], "echo 3 broken links; exit 1"),
-        (["rotate-logs", "@daily", "--jitter", "5m"], "echo rotated"),
+        (["nightly-backup", "30 2 * * *", "--tz", "Europe/Oslo"], "./backup.sh --all"),
+        (["poll-orders", "--every", "10m", "--overlap", "skip"], "./poll-orders.sh"),
+        (["weekly-report", "0 7 * * mon", "--queue", "mail"], "./report.sh weekly"),
+        (["check-links", "15 */4 * * *", "--max-retries", "0"], "./check-links.sh https://shop.example"),
+        (["rotate-logs", "@daily", "--jitter", "5m"], "./rotate.sh"),
     )
     for words, command in schedules:
         run.say("schedule", "add", *words, command)
@@ -195,12 +220,9 @@ def _present(run: Runner) -> None:
         for _ in range(times):
             job = run.say("schedule", "run", name).strip()
             run.say("wait", job, is_checked=False)
-    busy = (
-        "i=0; while :; do i=$((i+1)); echo frame $i; n=0; while [ $n -lt 60000 ]; do n=$((n+1)); done; sleep 0.3; done"
-    )
-    run.say("enqueue", "--tag", "images", "--id", "thumbnails", busy)
-    run.say("enqueue", "--tag", "images", "--id", "resize", busy)
-    run.say("enqueue", "--tag", "reports", "--id", "quarter", "--mutex", "reports", "sleep 3600")
+    run.say("enqueue", "--tag", "images", "--id", "thumbnails", "./thumbnails.sh spring")
+    run.say("enqueue", "--tag", "images", "--id", "resize", "./thumbnails.sh summer")
+    run.say("enqueue", "--tag", "reports", "--id", "quarter", "--mutex", "reports", "./quarter.sh 2026-3")
     run.wait_for("list", "--state", "processing", "-q", count=3)
     run.say("enqueue", "--id", "quarter-again", "--mutex", "reports", "./report.sh quarter")
     run.say("enqueue", "--id", "publish", "--after", "quarter", "./publish.sh quarter")
@@ -214,8 +236,8 @@ def _present(run: Runner) -> None:
 
 
 def main() -> int:
-    """Fill the store that this environment names."""
-    fill(dict(os.environ))
+    """Fill the store that this environment names; the folder of its scripts is the argument."""
+    fill(dict(os.environ), Path(sys.argv[1]))
     return 0
 
 

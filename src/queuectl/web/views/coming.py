@@ -21,6 +21,7 @@ MOST_MARKS = 150
 """With more marks than this a row is drawn as one band: they would touch each other anyway."""
 MOST_ROWS = 40
 EVERY_HOURS = 3
+LABEL_ROOM = 36.0
 
 
 class Mark(Value):
@@ -102,7 +103,7 @@ def _hours(now: int) -> "list[Hour]":
     hours = []
     for at in range(begin, now + SPAN_MS, HOUR_MS):
         local = time.localtime(at // 1000)
-        if local.tm_hour % EVERY_HOURS == 0:
+        if local.tm_hour % EVERY_HOURS == 0 and _x(at, now) > LEFT + LABEL_ROOM:
             hours.append(Hour(x=_x(at, now), label=time.strftime("%H:%M", local)))
     return hours
 

@@ -1,0 +1,158 @@
+"""What operators do in a browser: each act does what its command does, is seen at once, and is on record."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.program import Cli, running_cli, wait_for
+from tests.web.serving import Site
+
+pytestmark = pytest.mark.needs("chromium")
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture
+def program(local_site: Site, tmp_path: Path) -> Iterator[Cli]:
+    """The program, pointed at the store that is served."""
+    with running_cli(local_site.target, tmp_path) as cli:
+        yield cli
+
+
+def test_a_queue_is_paused_and_set_and_changes_from_elsewhere_show_by_themselves(
+    local_site: Site, program: Cli, page: Page
+) -> None:
+    program.enqueue("--queue", "mail", "true")
+    page.goto(f"{local_site.url}/queues")
+
+    page.get_by_role("button", name="Pause queue mail").click()
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+
+    expect(page.get_by_role("row", name="mail")).to_contain_text("paused")
+    [shown] = [one for one in program.json("queue", "list") if one["queue"] == "mail"]
+    assert shown["paused_at"] is not None
+
+    program.ok("queue", "resume", "mail")
+    expect(page.get_by_role("button", name="Pause queue mail")).to_be_visible()
+
+    page.get_by_role("link", name="mail").click()
+    page.get_by_role("button", name="Set limits of queue mail").click()
+    page.get_by_label("Rate").fill("often")
+    page.get_by_role("dialog").get_by_role("button", name="Set").click()
+    expect(page.get_by_role("alert")).to_contain_text("bad rate")
+    page.get_by_label("Rate").fill("10/m")
+    page.get_by_label("Concurrency").fill("3")
+    page.get_by_role("dialog").get_by_role("button", name="Set").click()
+
+    expect(page.locator("#queue")).to_contain_text("10/m: one start every 6.0 s")
+    expect(page.locator("#queue")).to_contain_text("of at most 3")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator("#notices")).to_contain_text("queue mail holds 1 job")
+
+
+def test_a_worker_is_drained_from_its_page(local_site: Site, program: Cli, page: Page) -> None:
+    job = program.enqueue("sleep 600")
+    program.start("worker", "start")
+    program.wait_for_state(job, "processing")
+    page.goto(f"{local_site.url}/workers")
+    expect(page.locator("#crews")).to_contain_text("sleep 600")
+    expect(page.locator("[data-usage]")).to_contain_text("CPU")
+
+    page.get_by_role("button", name="Drain the workers of").click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("Drain the 1 worker of")
+    question.get_by_role("button", name="Drain").click()
+
+    expect(page.locator("#crews")).to_contain_text("draining")
+    page.get_by_role("button", name="Stop all now").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop now").click()
+    expect(page.locator("#crews")).to_contain_text("No worker is running")
+    assert program.job(job)["state"] == "pending"
+    page.get_by_role("link", name="show those that ended").click()
+    expect(page.locator("#ended")).to_contain_text("ended in order")
+
+
+def test_a_schedule_is_added_with_a_preview_run_edited_paused_and_removed(
+    local_site: Site, program: Cli, page: Page
+) -> None:
+    page.goto(f"{local_site.url}/schedules")
+    page.get_by_role("link", name="New schedule").click()
+    page.get_by_label("Name").fill("nightly")
+    page.get_by_label("Cron line").fill("30 25 * * *")
+    expect(page.locator("#preview-wrong")).to_contain_text("hour")
+    page.get_by_label("Cron line").fill("30 2 * * *")
+    page.get_by_label("Time zone").fill("Europe/Oslo")
+    expect(page.locator("#preview li")).to_have_count(5)
+    expect(page.locator("#preview li").first).to_contain_text("02:30:00")
+    page.get_by_role("textbox", name="Command").fill("echo '<b>done</b>'")
+    page.get_by_role("button", name="Add schedule").click()
+
+    expect(page.get_by_role("heading", name="nightly")).to_be_visible()
+    expect(page.locator("#schedule-facts")).to_contain_text("at 02:30, every day")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator("#fires")).to_contain_text("by hand")
+    expect(page.locator("#fires")).to_contain_text("pending")
+    program.drain()
+    expect(page.locator("#fires")).to_contain_text("completed")
+
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("or every").fill("90m")
+    expect(page.locator("#preview li")).to_have_count(5)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#schedule-facts")).to_contain_text("every 1h30m")
+    [one] = program.json("schedule", "show", "nightly")
+    assert (one["cron"], one["every"], one["tz"]) == (None, 5400, "Europe/Oslo")
+
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#schedule-facts")).to_contain_text("paused")
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.locator("#schedules")).to_contain_text("No schedules yet")
+
+
+def test_a_setting_is_set_wrongly_then_rightly_and_the_audit_trail_shows_it(
+    local_site: Site, program: Cli, page: Page
+) -> None:
+    page.goto(f"{local_site.url}/settings")
+    row = page.locator("tr#max_retries")
+
+    row.get_by_role("textbox").fill("many")
+    row.get_by_role("button", name="Set max_retries").click()
+    expect(row.get_by_role("alert")).to_contain_text("bad number 'many'")
+    row.get_by_role("textbox").fill("6")
+    row.get_by_role("button", name="Set max_retries").click()
+
+    expect(row).to_contain_text("stored")
+    assert program.ok("config", "get", "max_retries").strip() == "6"
+    program.ok("config", "set", "max_retries", "9")
+    expect(row.get_by_role("textbox")).to_have_value("9")
+    row.get_by_role("button", name="Unset max_retries").click()
+    expect(row).to_contain_text("default")
+    page.goto(f"{local_site.url}/audit?action=config")
+    expect(page.locator("#acts tr")).to_have_count(3)
+    expect(page.locator("#acts")).to_contain_text("max_retries=6")
+    page.get_by_role("link", name="max_retries=6").click()
+    expect(page).to_have_url(f"{local_site.url}/settings#max_retries")
+
+
+def test_a_token_is_made_its_secret_shown_once_and_revoked(local_site: Site, program: Cli, page: Page) -> None:
+    page.goto(f"{local_site.url}/settings")
+
+    page.locator("#token-form").get_by_label("Name").fill("ci")
+    page.locator("#token-form").get_by_label("Role").select_option("submit")
+    page.get_by_role("button", name="Add token").click()
+
+    secret = page.locator("#new-token-secret")
+    expect(secret).to_contain_text("qctl_")
+    told = secret.inner_text()
+    page.get_by_role("dialog").get_by_role("button", name="Done").click()
+    expect(page.locator("#token-list")).to_contain_text("submit")
+    assert told not in page.content()
+    page.reload()
+    assert told not in page.content()
+
+    page.get_by_role("button", name="Revoke token ci").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    wait_for(lambda: not program.json("token", "list") or None, "no token")
