@@ -9,15 +9,17 @@ from contextlib import closing
 
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import note, print_json
-from queuectl.errors import BadInput, QueuectlError
+from queuectl.errors import BadInput, QueuectlError, Refused
 from queuectl.model.checks import as_whole
 from queuectl.model.patterns import ascii_pattern
+from queuectl.store import tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping
 
+    from queuectl.actions.connect import Target
     from queuectl.cli.parser import Args, Parser
     from queuectl.web.reach import Reach
 
@@ -67,8 +69,7 @@ def run(args: "Args") -> int:
     with closing(bind(args.host.strip("[]"), port)) as listener:
         reach = _reach(args, listener, is_tls=certificate is not None)
         target = target_of(args)
-        with closing(connect(target)):
-            pass
+        _check_entry(target, reach)
         server = make_server(
             make_app(target, reach),
             certificate=certificate,
@@ -107,6 +108,17 @@ def _reach(args: "Args", listener: "socket.socket", *, is_tls: bool) -> "Reach":
     )
 
 
+def _check_entry(target: "Target", reach: "Reach") -> None:
+    """Open the store, and refuse to serve where nobody could log in, or where anybody could come in without."""
+    with closing(connect(target)) as database:
+        if reach.needs_token and not database.read(tokens.has_usable):
+            where = "behind a proxy (--root-path)" if reach.is_proxied else f"on {reach.host}"
+            raise Refused(
+                f"serving {where} needs a token, and there is none that is good",
+                hint="make one: queuectl token add NAME --role admin; without a network: --host 127.0.0.1",
+            )
+
+
 def _tell(args: "Args", reach: "Reach", port: int) -> None:
     host = f"[{reach.host}]" if ":" in reach.host else reach.host
     url = f"{'https' if reach.is_tls else 'http'}://{host}:{port}{reach.root_path}"
@@ -116,3 +128,5 @@ def _tell(args: "Args", reach: "Reach", port: int) -> None:
         return
     login = "a token is needed to log in" if reach.needs_token else "no login is needed from this machine"
     note(f"serving on {url} ({login}); Ctrl-C stops it")
+    if not (reach.is_tls or reach.is_local):
+        note("warning: without --tls-cert tokens and output cross the network unencrypted")

@@ -12,11 +12,13 @@ from queuectl.web.edge import Edge
 from queuectl.web.figures import Figures
 from queuectl.web.guard import Guard
 from queuectl.web.livepages import LivePages
+from queuectl.web.logins import Logins
 from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import audit as audit_page
 from queuectl.web.pages import health as health_page
 from queuectl.web.pages import job as job_page
 from queuectl.web.pages import jobs as jobs_page
+from queuectl.web.pages import login as login_page
 from queuectl.web.pages import newjob as newjob_page
 from queuectl.web.pages import queues as queues_page
 from queuectl.web.pages import schedules as schedules_page
@@ -26,6 +28,7 @@ from queuectl.web.problems import add_problems
 from queuectl.web.reach import Reach
 from queuectl.web.rest import audit, events, limits, queues, schedules, settings, status, workers
 from queuectl.web.rest.asking import only_known_queries
+from queuectl.web.shield import Shield
 from queuectl.web.snapshot import Board
 from queuectl.web.stores import Stores
 
@@ -40,6 +43,7 @@ API = "/api/v1"
 REST = (events, queues, limits, workers, schedules, settings, audit, status)
 PAGES = (
     jobs_page,
+    login_page,
     newjob_page,
     job_page,
     queues_page,
@@ -76,10 +80,13 @@ def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:
     app.state.stores = stores
     app.state.board = board
     app.state.figures = figures
+    app.state.reach = reach = reach or Reach()
+    app.state.logins = logins = Logins(stores)
     app.state.closing = asyncio.Event()
     app.add_middleware(LivePages)
-    app.add_middleware(Guard, reach=reach or Reach())
-    app.add_middleware(Edge)  # the last one added is the first one passed
+    app.add_middleware(Guard, reach=reach, logins=logins)
+    app.add_middleware(Edge)
+    app.add_middleware(Shield, reach=reach)  # the last one added is the first one passed
     add_problems(app)
     add_openapi(app)
     for module in REST:

@@ -6,6 +6,8 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from queuectl.web.figures import Figures
+from queuectl.web.logins import Logins
+from queuectl.web.reach import Reach
 from queuectl.web.snapshot import Board
 from queuectl.web.stores import Stores
 
@@ -35,6 +37,20 @@ def closing_of(request: Request) -> asyncio.Event:
     """Return what is set when the server was asked to stop: a stream ends then, else it would hold up the stop."""
     found = request.app.state.closing
     assert isinstance(found, asyncio.Event)
+    return found
+
+
+def logins_of(request: Request) -> Logins:
+    """Return who is let in."""
+    found = request.app.state.logins
+    assert isinstance(found, Logins)
+    return found
+
+
+def reach_of(request: Request) -> Reach:
+    """Return how the server is reached."""
+    found = request.app.state.reach
+    assert isinstance(found, Reach)
     return found
 
 

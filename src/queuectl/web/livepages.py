@@ -69,5 +69,7 @@ class LivePages:
 
 def _is_shared(request: Request) -> bool:
     path = request.url.path.removeprefix(str(request.scope.get("root_path", "")))
+    if getattr(request.state, "visitor", None) is None:
+        return False  # nobody is known on the pages that are open to all
     is_page = "text/html" in request.headers.get("accept", "") and not path.startswith(NO_PAGES)
     return request.method == "GET" and is_page and request.headers.get(LIVE_HEADER, FRESH) != FRESH

@@ -11,6 +11,10 @@ from queuectl.web.frame import frame_of
 from queuectl.web.visitor import visitor_of
 from queuectl.web.words import FILTERS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 LIVE_HEADER = "x-live"
 """Sent by a page that asks for itself again (live.js)."""
 
@@ -42,3 +46,11 @@ def render(
         **context,
     )
     return HTMLResponse(page, status, {"Cache-Control": "no-store"})
+
+
+def render_alone(
+    request: Request, template: str, *, status: int, headers: "Mapping[str, str] | None" = None, **context: object
+) -> HTMLResponse:
+    """Draw a page without the frame, for those of whom nothing is known: it says nothing of the store."""
+    base = str(request.scope.get("root_path", ""))
+    return HTMLResponse(_ENVIRONMENT.get_template(template).render(base=base, **context), status, headers)
