@@ -1,8 +1,10 @@
 """Figures: what takes long to count, counted by one thread for all who look, a tenth of the time at most."""
 
 import queue
+import sys
 import threading
 import time
+import traceback
 
 from queuectl.actions.connect import connect
 from queuectl.errors import QueuectlError
@@ -92,15 +94,22 @@ class Figures:
             try:
                 database = database or connect(self._board.target, is_patient=False)
                 self._keep(name, _count(database, work, self._board.latest.changes))
-            except QueuectlError:
+            except Exception as error:  # noqa: BLE001 - one figure that cannot be counted must not end all others
+                if not isinstance(error, QueuectlError):  # of those the board tells
+                    print(f"queuectl: the figure {name!r} cannot be counted", file=sys.stderr)
+                    traceback.print_exception(error, file=sys.stderr)
                 if database is not None:
-                    database.close()  # the board tells of it; the next to ask has it tried again
+                    database.close()
                     database = None
-                with self._changed:
-                    self._counting.discard(name)
-                    self._changed.notify_all()
+                self._give_up(name)
         if database is not None:
             database.close()
+
+    def _give_up(self, name: str) -> None:
+        """Leave a figure as it was; whoever asks next has it tried again."""
+        with self._changed:
+            self._counting.discard(name)
+            self._changed.notify_all()
 
     def _keep(self, name: str, figure: Figure) -> None:
         with self._changed:

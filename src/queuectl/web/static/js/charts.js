@@ -89,9 +89,11 @@ class BarChart {
     const names = this.series.map(({ name }) => name).join();
     if (this.legend.dataset.names !== names) {
       this.legend.dataset.names = names;
-      this.legend.replaceChildren(...this.series.map((series) => this.legendButton(series)));
+      const unit = element("span", "unit");
+      unit.textContent = this.figure.dataset.unit ?? "";
+      this.legend.replaceChildren(...this.series.map((series) => this.legendButton(series)), unit);
     }
-    for (const button of this.legend.children) {
+    for (const button of this.legend.querySelectorAll("button")) {
       button.setAttribute("aria-pressed", String(!this.hidden.has(button.dataset.series)));
     }
   }
@@ -116,7 +118,6 @@ class BarChart {
       drawing.append(svg("line", { class: "grid-line", x1: SPACE.left, x2: this.width - SPACE.right, y1: y, y2: y }));
       drawing.append(text(SPACE.left - 6, y + 4, compact(value), "end"));
     }
-    drawing.append(text(0, SPACE.top, this.figure.dataset.unit ?? "", "start", "unit"));
     const every = Math.max(1, Math.ceil((this.rows.length * LEAST_LABEL_PX) / (this.width - SPACE.left)));
     const offset = (this.rows.length - 1) % every;
     this.rows.forEach(({ label }, place) => {
