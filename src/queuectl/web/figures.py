@@ -51,7 +51,11 @@ class Figures:
         self._orders: queue.SimpleQueue[tuple[str, Callable[[Tx], object]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def get(self, wanted: "Mapping[str, Callable[[Tx], object]]") -> "dict[str, Figure]":
+    def get(self, name: str, work: "Callable[[Tx], object]") -> Figure | None:
+        """Return one figure, as `get_all` does; None: it was not counted yet."""
+        return self.get_all({name: work}).get(name)
+
+    def get_all(self, wanted: "Mapping[str, Callable[[Tx], object]]") -> "dict[str, Figure]":
         """Return figures as they were last counted, and have those counted again for which it is time.
 
         What was never counted is waited for a little; then it is left out, and pages are told when it is there.
