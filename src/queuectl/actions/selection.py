@@ -70,6 +70,17 @@ def state_names(text: str | None) -> list[str]:
     return names
 
 
+def is_everything(chosen: Selection) -> bool:
+    """Whether nothing was said about which jobs are meant."""
+    return not chosen.names and chosen.wanted == EVERYTHING
+
+
+def group_alone(chosen: Selection) -> str | None:
+    """Return the group that is meant as a whole: named, and nothing else said about which jobs."""
+    group = chosen.wanted.group
+    return group if group is not None and chosen == Selection(wanted=jobs.Filter(group=group)) else None
+
+
 def refuse_names_with_filter(selection: Selection) -> None:
     """Refuse single jobs beside a filter: nobody could tell whether the filter is to hold for them."""
     single = [name for name in selection.names if span_of(name) is None]

@@ -53,7 +53,7 @@ def enter(database: "Database", specs: "Sequence[JobSpec]", *, who: str, environ
     """
     if not specs:
         return []
-    _refuse_twins(specs)
+    refuse_twins(specs)
     entries: list[Entry] = []
 
     def work(tx: "Tx") -> list[Entry]:
@@ -315,7 +315,7 @@ def _is_there(database: "Database", seq: int) -> bool:
         return False
 
 
-def _refuse_twins(specs: "Sequence[JobSpec]") -> None:
+def refuse_twins(specs: "Sequence[JobSpec]") -> None:
     """Refuse an id that two jobs are to have."""
     given: set[str] = set()
     for spec in specs:

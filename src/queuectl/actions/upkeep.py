@@ -15,7 +15,7 @@ from queuectl.errors import BadInput, Refused
 from queuectl.model.states import State
 from queuectl.model.units import DAY_MS, DURATION_HELP, WEEK_MS, duration_text
 from queuectl.model.value import Value
-from queuectl.store import audit, edges, removing, unique_keys, watchers, workers
+from queuectl.store import audit, edges, removing, requests, unique_keys, watchers, workers
 from queuectl.system.liveness import Pulse
 
 TYPE_CHECKING = False
@@ -254,6 +254,7 @@ class _Pruner:
         gone = _pruned(counts, ended, audit.prune(tx, tx.now - KEEP_ACTS_MS, BATCH))
         watchers.prune(tx)
         unique_keys.forget_expired(tx, BATCH)
+        requests.forget_expired(tx, BATCH)
         if gone.jobs:
             tx.tell()
         return gone, room == 0 or gone.acts == BATCH, self._record(tx, rules, gone)

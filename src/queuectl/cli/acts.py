@@ -4,9 +4,9 @@ import json
 import sys
 
 from queuectl.actions import acts, verbs
-from queuectl.actions.selection import refuse_names_with_filter, states
+from queuectl.actions.selection import group_alone, is_everything, refuse_names_with_filter, states
 from queuectl.actions.shapes import done_shape, tally_shape
-from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
+from queuectl.cli.selection import add_filter, add_names, add_state, read_selection
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json, safe, short
 from queuectl.errors import BadInput

@@ -10,10 +10,10 @@ With --group alone, the dead and cancelled jobs of the group are retried, and if
 
 from queuectl.actions import verbs
 from queuectl.actions.regroup import refuse_unknown_group, retry_group
-from queuectl.actions.selection import Selection
+from queuectl.actions.selection import Selection, group_alone
 from queuectl.actions.shapes import tally_shape
 from queuectl.cli.acts import act_on, add_choice, by_state, run_act
-from queuectl.cli.selection import group_alone, read_selection
+from queuectl.cli.selection import read_selection
 from queuectl.cli.store import open_store, who
 from queuectl.cli.text import note, print_json
 from queuectl.errors import BadInput

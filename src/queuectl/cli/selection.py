@@ -1,7 +1,7 @@
 """Which jobs a command line means: ids, ranges of numbers, and what to look for in them. The rules are in actions/."""
 
 from queuectl.actions import selection
-from queuectl.actions.selection import EVERYTHING, Selection
+from queuectl.actions.selection import Selection
 from queuectl.clock import wall_ms
 from queuectl.model.states import STATE_NAMES, State
 from queuectl.model.units import PAST_HELP
@@ -68,14 +68,3 @@ def read_selection(args: "Args") -> Selection:
 def read_states(text: str | None) -> tuple[State, ...]:
     """Read a list of states, or raise with the nearest one."""
     return tuple(dict.fromkeys(STATE_NAMES[name] for name in selection.state_names(text)))
-
-
-def is_everything(chosen: Selection) -> bool:
-    """Whether nothing was said about which jobs are meant."""
-    return not chosen.names and chosen.wanted == EVERYTHING
-
-
-def group_alone(chosen: Selection) -> str | None:
-    """Return the group that is meant as a whole: named, and nothing else said about which jobs."""
-    group = chosen.wanted.group
-    return group if group is not None and chosen == Selection(wanted=jobs.Filter(group=group)) else None

@@ -8,9 +8,9 @@ import os
 from contextlib import contextmanager
 
 from queuectl.actions.explain import why_waiting
-from queuectl.actions.selection import numbers
+from queuectl.actions.selection import group_alone, is_everything, numbers
 from queuectl.cli.progress import bar_on_terminal
-from queuectl.cli.selection import add_filter, add_names, add_state, group_alone, is_everything, read_selection
+from queuectl.cli.selection import add_filter, add_names, add_state, read_selection
 from queuectl.cli.store import connect, target_of
 from queuectl.cli.text import end_text, note, print_json, range_text, safe
 from queuectl.errors import BadInput, JobFailed, NotFound, WaitTimedOut

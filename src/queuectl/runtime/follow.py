@@ -127,13 +127,19 @@ def output_of(
     """Yield the output of one run as it is now, without waiting for more."""
     worker = database.read(lambda tx: workers.get(tx, attempt.worker_id))
     homes = _homes(target, worker, database.dialect)
-    for stream in _streams_of(job, attempt, streams):
+    for stream in streams_of(job, attempt, streams):
         if attempt.finished_at is not None:
             pieces = _finished(attempt, stream, homes, None, lines, on_cut)
         else:
             pieces = _so_far(Reader(_live_path(homes[0], attempt, stream), since_ms=_since(attempt, database)), lines)
         for data in pieces:
             yield Chunk(run=attempt.run, attempt=attempt.attempt, stream=stream, data=data)
+
+
+def kept_of(target: "Target", database: "Database", attempt: "Attempt", stream: str) -> Kept:
+    """Return what is kept of one stream of a run that is over, with its file where that can be read here."""
+    worker = database.read(lambda tx: workers.get(tx, attempt.worker_id))
+    return _kept(attempt, stream, _homes(target, worker, database.dialect))
 
 
 def pick_run(job: "Job", runs: "Sequence[Attempt]", *, attempt: int | None = None, run: int | None = None) -> "Attempt":
@@ -265,7 +271,7 @@ class _Follower:
             yield from self._abandon()
             self._current = attempt
             since_ms = _since(attempt, self._database)
-            for stream in _streams_of(self._job, attempt, self._streams):
+            for stream in streams_of(self._job, attempt, self._streams):
                 reader = self._readers[stream] = Reader(_live_path(homes[0], attempt, stream), since_ms=since_ms)
                 if self._lines is not None:
                     reader.go_to_last_lines(self._lines)
@@ -279,7 +285,7 @@ class _Follower:
         assert self._job is not None
         if self._current is not None and self._current.run != attempt.run:
             yield from self._abandon()
-        for stream in _streams_of(self._job, attempt, self._streams):
+        for stream in streams_of(self._job, attempt, self._streams):
             reader = self._readers.get(stream)
             for data in _finished(attempt, stream, homes, reader, self._lines, self._on_cut):
                 yield Chunk(run=attempt.run, attempt=attempt.attempt, stream=stream, data=data)
@@ -373,7 +379,7 @@ def _since(attempt: "Attempt", database: "Database") -> int:
     return attempt.started_at - (STALE_MS if database.dialect.is_local else STALE_FAR_MS)
 
 
-def _streams_of(job: "Job", attempt: "Attempt", wanted: "frozenset[str] | None") -> "list[str]":
+def streams_of(job: "Job", attempt: "Attempt", wanted: "frozenset[str] | None") -> "list[str]":
     """Return the streams of a run that are wanted; raise when it did not keep them apart."""
     if not attempt.is_split:
         if wanted is not None:

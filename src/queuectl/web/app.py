@@ -26,7 +26,20 @@ from queuectl.web.pages import settings as settings_page
 from queuectl.web.pages import workers as workers_page
 from queuectl.web.problems import add_problems
 from queuectl.web.reach import Reach
-from queuectl.web.rest import audit, events, limits, queues, schedules, settings, status, workers
+from queuectl.web.rest import (
+    audit,
+    events,
+    groups,
+    jobacts,
+    jobs,
+    limits,
+    output,
+    queues,
+    schedules,
+    settings,
+    status,
+    workers,
+)
 from queuectl.web.rest.asking import only_known_queries
 from queuectl.web.shield import Shield
 from queuectl.web.snapshot import Board
@@ -40,7 +53,7 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
-REST = (events, queues, limits, workers, schedules, settings, audit, status)
+REST = (jobs, jobacts, output, groups, events, queues, limits, workers, schedules, settings, audit, status)
 PAGES = (
     jobs_page,
     login_page,

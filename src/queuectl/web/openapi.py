@@ -131,7 +131,7 @@ def _components() -> "Shape":
             schema = dict(schemas.load(name, folder))
             for shared, inner in schema.pop("$defs", {}).items():  # type: ignore[attr-defined]
                 found[shared] = _linked(inner)
-            if name != "types":
+            if name not in ("types", "asked"):  # those have nothing of their own
                 found[name] = _linked({key: value for key, value in schema.items() if key not in ("$id", "$schema")})
     return dict(sorted(found.items()))
 

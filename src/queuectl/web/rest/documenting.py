@@ -47,6 +47,7 @@ def documented(
     body_example: object = None,
     is_body_needed: bool = True,
     more_bodies: "Mapping[str, object] | None" = None,
+    more_answers: "Mapping[str, object] | None" = None,
     problems: "Sequence[int]" = (),
     more: "Mapping[int, object] | None" = None,
 ) -> "Documented":
@@ -57,7 +58,7 @@ def documented(
     """
     good: dict[str, object] = {"description": about}
     if answer is not None:
-        good["content"] = {media: {"schema": _schema(answer), "example": example}}
+        good["content"] = {media: {"schema": _schema(answer), "example": example}, **(more_answers or {})}
     if headers:
         good["headers"] = {
             name: {"description": words, "schema": {"type": "string"}} for name, words in headers.items()

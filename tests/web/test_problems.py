@@ -1,0 +1,156 @@
+"""Errors over HTTP: the right status, a document for programs, a page for people, and nothing told of the inside."""
+
+import http.client
+import json
+
+import pytest
+
+from queuectl.store import overview
+from tests.web.serving import Site
+
+PROBLEM = "application/problem+json"
+
+
+def test_a_path_that_is_not_there_is_a_problem_for_a_program_and_a_page_for_a_person(local_site: Site) -> None:
+    told = local_site.get("/api/v1/nothing", Accept="text/html")
+    page = local_site.get("/nothing<b>", Accept="text/html,*/*")
+
+    assert (told.status, told.headers["content-type"]) == (404, PROBLEM)
+    assert told.json() == {
+        "type": "about:blank",
+        "title": "Not Found",
+        "status": 404,
+        "detail": "there is nothing at /api/v1/nothing",
+        "hint": "what there is: /openapi.json",
+    }
+    assert (page.status, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "there is nothing at /nothing&lt;b&gt;" in page.text
+
+
+def test_a_wrong_method_is_told_which_ones_there_are(local_site: Site) -> None:
+    answer = local_site.ask("DELETE", "/api/v1/jobs")
+
+    assert answer.status == 405
+    assert answer.headers["allow"] == "GET, POST, HEAD"
+    assert answer.json()["detail"] == "DELETE is not for /api/v1/jobs"
+
+
+def test_an_unknown_query_parameter_is_refused_with_the_nearest(local_site: Site) -> None:
+    answer = local_site.get("/api/v1/jobs?stat=dead")
+
+    assert (answer.status, answer.headers["content-type"]) == (422, PROBLEM)
+    assert answer.json()["detail"] == "unknown query parameter 'stat'; did you mean 'state'?"
+    assert local_site.get("/api/v1/queues?a=b").json()["hint"] == "it takes none"
+
+
+@pytest.mark.parametrize(
+    "body, status, told",
+    [
+        (b"{", 400, "broken JSON at line 1, column 2"),
+        (b'{"priority": NaN}', 400, "NaN is not JSON"),
+        (b"\xff\xfe", 400, "not valid UTF-8 at byte 0"),
+        (b"[" * 100_000, 400, "nested too deeply"),
+        (b'{"priority": ' + b"9" * 10_000 + b"}", 400, "a number has too many digits"),
+        (b"[1]", 422, "the body is to be a JSON object"),
+        (b'{"command": "a\\u0000b"}', 422, "a text holds a NUL character"),
+        (b'{"command": "a\\ud800b"}', 422, "half a character"),
+        (b'{"command": "true", "priority": 1e400}', 422, "priority"),
+        (b'{"command": "true", "priority": ' + b"9" * 4000 + b"}", 422, "priority"),
+        (b'{"comand": "true"}', 422, "unknown field 'comand'; did you mean 'command'?"),
+        (b"{}", 422, "the job has no command"),
+        (b"", 422, "the job has no command"),
+    ],
+    ids=lambda value: None if isinstance(value, int) else str(value[:20]),
+)
+def test_a_bad_body_is_a_client_error_that_says_what_is_wrong(
+    local_site: Site, body: bytes, status: int, told: str
+) -> None:
+    answer = local_site.post("/api/v1/jobs", body)
+
+    assert (answer.status, answer.headers["content-type"]) == (status, PROBLEM)
+    assert told in answer.json()["detail"]
+    assert local_site.get("/api/v1/jobs").json()["jobs"] == []
+
+
+def test_a_body_of_another_kind_is_refused(local_site: Site) -> None:
+    form = local_site.ask(
+        "POST", "/api/v1/jobs", b"command=true", {"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    text = local_site.ask("POST", "/api/v1/jobs", b"{}", {"Content-Type": "text/plain"})
+
+    assert (form.status, text.status) == (415, 415)
+    assert "application/json" in form.json()["hint"]
+
+
+def test_a_body_that_is_too_large_is_refused_also_when_nobody_said_how_long_it_is(local_site: Site) -> None:
+    body = b'{"command": "' + b"x" * 2_000_000 + b'"}'
+
+    told = local_site.post("/api/v1/jobs", body)
+    untold = _chunked(local_site, "/api/v1/jobs", body)
+    bulk = local_site.post("/api/v1/jobs/bulk", b"[" + body + b"]")
+
+    assert (told.status, untold) == (413, 413)
+    assert told.json()["detail"] == "the body has more than 2,000,000 bytes"
+    assert bulk.status == 422  # such a body is taken there, but not such a command
+
+
+def test_an_address_with_a_nul_is_refused(local_site: Site) -> None:
+    assert local_site.get("/api/v1/jobs/a%00b").status == 400
+    assert local_site.get("/api/v1/jobs?text=%00").status == 400
+    assert local_site.get("/api/v1/jobs/%ff%fe").status == 404
+
+
+def test_head_answers_as_get_does_without_the_body(local_site: Site) -> None:
+    got, head = local_site.get("/api/v1/queues"), local_site.ask("HEAD", "/api/v1/queues")
+
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-length"] == str(len(got.body))
+    assert local_site.ask("HEAD", "/api/v1/nothing").status == 404
+
+
+def test_an_error_nobody_foresaw_is_logged_and_tells_nothing_of_the_inside(
+    local_site: Site, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_tx: object) -> None:
+        raise RuntimeError("the secret of the inside")
+
+    monkeypatch.setattr(overview, "all_queues", broken)
+
+    told = local_site.get("/api/v1/queues")
+    page = local_site.get("/queues", Accept="text/html")
+
+    assert (told.status, told.headers["content-type"], page.status) == (500, PROBLEM, 500)
+    assert "inside queuectl" in page.text
+    assert "secret" not in told.text + page.text
+    assert "RuntimeError: the secret of the inside" in capfd.readouterr().err
+
+
+def test_a_store_that_cannot_be_used_is_unavailable_and_says_when_to_ask_again(
+    local_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from queuectl.errors import StoreBusy
+
+    def locked(_tx: object) -> None:
+        raise StoreBusy("the file was locked", hint="try again in a moment")
+
+    monkeypatch.setattr(overview, "all_queues", locked)
+    answer = local_site.get("/api/v1/queues")
+
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["hint"] == "try again in a moment"
+
+
+def _chunked(site: Site, path: str, body: bytes) -> int:
+    """Send a body in pieces without its length; return the status."""
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
+    pieces = (body[start : start + 65536] for start in range(0, len(body), 65536))
+    try:
+        try:
+            connection.request("POST", path, pieces, {"Content-Type": "application/json"}, encode_chunked=True)
+        except BrokenPipeError:
+            pass  # it has heard enough
+        answer = connection.getresponse()
+        assert json.loads(answer.read())["status"] == answer.status
+        return answer.status
+    finally:
+        connection.close()
