@@ -234,3 +234,17 @@ def test_the_audit_trail_is_paged_to_its_end(site: Site) -> None:
 
     assert seen == ["q4", "q3", "q2", "q1", "q0"]
     assert good(site.get(f"{API}/audit?who=nobody-here")) == {"acts": [], "next": None}
+
+
+def test_a_token_is_made_listed_and_revoked(site: Site) -> None:
+    made = good(site.post(f"{API}/tokens", {"name": "ci", "role": "submit", "expires": "30d"}), 201)
+    assert str(made["token"]).startswith("qctl_")
+    assert "already" in problem(site.post(f"{API}/tokens", {"name": "ci", "role": "read"}), 409)
+    assert "did you mean 'read'" in problem(site.post(f"{API}/tokens", {"name": "x", "role": "reed"}), 422)
+    assert "role is missing" in problem(site.post(f"{API}/tokens", {"name": "x"}), 422)
+
+    listed = good(site.get(f"{API}/tokens"))["tokens"]
+    assert listed == [{name: value for name, value in made.items() if name != "token"}]
+
+    assert good(site.ask("DELETE", f"{API}/tokens/ci")) == {"token": "ci", "revoked": True}
+    assert "no token 'ci'" in problem(site.ask("DELETE", f"{API}/tokens/ci"), 404)

@@ -8,11 +8,13 @@ from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 
 from queuectl import __version__
+from queuectl.web import metrics, probes
 from queuectl.web.edge import Edge
 from queuectl.web.figures import Figures
 from queuectl.web.guard import Guard
 from queuectl.web.livepages import LivePages
 from queuectl.web.logins import Logins
+from queuectl.web.metrics import add_metrics
 from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import audit as audit_page
 from queuectl.web.pages import health as health_page
@@ -38,6 +40,7 @@ from queuectl.web.rest import (
     schedules,
     settings,
     status,
+    tokens,
     workers,
 )
 from queuectl.web.rest.asking import only_known_queries
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
-REST = (jobs, jobacts, output, groups, events, queues, limits, workers, schedules, settings, audit, status)
+REST = (jobs, jobacts, output, groups, events, queues, limits, workers, schedules, settings, audit, status, tokens)
 PAGES = (
     jobs_page,
     login_page,
@@ -100,11 +103,14 @@ def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:
     app.add_middleware(Guard, reach=reach, logins=logins)
     app.add_middleware(Edge)
     app.add_middleware(Shield, reach=reach)  # the last one added is the first one passed
+    add_metrics(app, stores, board)
     add_problems(app)
     add_openapi(app)
     for module in REST:
         app.include_router(module.router, prefix=API, dependencies=[Depends(only_known_queries)])
     for module in PAGES:
+        app.include_router(module.router, include_in_schema=False)
+    for module in (metrics, probes):
         app.include_router(module.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
