@@ -34,7 +34,7 @@ def add_run(db: Database, job: Job, run: int = 1, tail: bytes = b"", **changes: 
         job_seq=job.seq, run=run, attempt=1, worker_id="w1", host="here", started_at=5, finished_at=6,
         outcome=OutcomeKind.EXITED, exit_code=1, signal=None, error="exit code 1", cpu_ms=3, peak_memory_bytes=9,
         output_bytes=len(tail), output_file=None, output_tail=tail, stderr_bytes=None, stderr_file=None,
-        stderr_tail=None, waited_ms=7,
+        stderr_tail=None, waited_ms=7, queue="mail",
     ).replace(outcome="exited", **changes)  # fmt: skip
     db.write(lambda tx: attempts.insert_as_they_are(tx, [attempt]))
 

@@ -13,7 +13,7 @@ ATTEMPT = Attempt(
     job_seq=7, run=2, attempt=1, worker_id="w1", host="here", started_at=CREATED, finished_at=CREATED + 1_500,
     outcome=OutcomeKind.EXITED, exit_code=3, signal=None, error="exit code 3", cpu_ms=12, peak_memory_bytes=4096,
     output_bytes=5, output_file=None, output_tail=b"caf\xc3\xa9\xff",
-    stderr_bytes=None, stderr_file=None, stderr_tail=None, waited_ms=40,
+    stderr_bytes=None, stderr_file=None, stderr_tail=None, waited_ms=40, queue="default",
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def a_run(**changes: object) -> Attempt:
         job_seq=7, run=1, attempt=1, worker_id="w1", host="here", started_at=1, finished_at=2,
         outcome=OutcomeKind.EXITED, exit_code=0, signal=None, error=None, cpu_ms=1, peak_memory_bytes=2,
         output_bytes=3, output_file=None, output_tail=b"", stderr_bytes=None, stderr_file=None, stderr_tail=None,
-        waited_ms=None,
+        waited_ms=None, queue="default",
     )  # fmt: skip
     return run.replace(**changes)
 

@@ -19,15 +19,12 @@ CREATE TABLE attempts (
     stderr_file TEXT,
     stderr_tail BLOB,
     waited_ms INTEGER,
-    result TEXT GENERATED ALWAYS AS (
-    CASE WHEN outcome <> 'exited' THEN outcome
-         WHEN error IS NULL THEN 'completed'
-         WHEN substr(error, 1, 24) = 'asked to run again later' THEN 'snoozed'
-         ELSE 'failed' END) VIRTUAL,
+    queue TEXT NOT NULL DEFAULT 'default',
+    result TEXT NOT NULL DEFAULT 'completed',
     PRIMARY KEY (job_seq, run)
 ) WITHOUT ROWID;
 
-CREATE INDEX attempts_ended ON attempts (finished_at, result, started_at, waited_ms, job_seq);
+CREATE INDEX attempts_ended ON attempts (result, finished_at, started_at, waited_ms, queue);
 
 CREATE TABLE audit (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,

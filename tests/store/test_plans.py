@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from queuectl.store.dialect import Params, Row
 
 NONE: "Params" = {}
-EXPLAINED = ("jobs", "audit", "edges", "unique_keys")
+EXPLAINED = ("jobs", "attempts", "audit", "edges", "unique_keys")
 # Reading a whole table, or an index that holds every job. Partial indexes are read whole only where they are counted.
 _WALKS = re.compile(r"Seq Scan on jobs|jobs_pkey|SCAN jobs(?! USING (COVERING )?INDEX)|ROWID SEARCH|USING INTEGER")
 _CHILD = re.compile(r"Index Scan using jobs_pkey on jobs child|SEARCH child USING INTEGER PRIMARY KEY \(rowid=\?\)")

@@ -1,7 +1,7 @@
 """One run of a job: what the runner reports (Report) and what is kept of it (Attempt)."""
 
 from queuectl.model.value import Value
-from queuectl.model.verdict import Outcome, OutcomeKind
+from queuectl.model.verdict import Outcome, OutcomeKind, Result, result_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,10 +47,18 @@ class Attempt(Value):
     waited_ms: int | None
     """From when its job was ready until it was taken; None for runs from before that was noted."""
 
+    queue: str
+    """Where it ran; its job may be in another one since."""
+
     @property
     def is_split(self) -> bool:
         """Whether its stdout and stderr were kept apart."""
         return self.stderr_bytes is not None
+
+    @property
+    def result(self) -> Result | None:
+        """What came of it; None while it is under way."""
+        return None if self.outcome is None else result_of(OutcomeKind(self.outcome), self.error)
 
     @classmethod
     def of_row(cls, row: "Sequence[object]") -> "Attempt":

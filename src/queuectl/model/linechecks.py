@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FORMAT = 4
 """1: before queues had settings, jobs needs and limits. 2: before jobs could run after others, have keys and groups.
-3: before runs knew how long they had waited."""
+3: before runs knew how long they had waited, and in which queue they ran."""
 MAX_NUMBER = 10**15
 MAX_COUNT = 2**31 - 1
 MAX_BYTES = 2**62
@@ -378,6 +378,7 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "stderr_file": _MAYBE_TEXT,
         "stderr_tail": _or_null(_bytes),
         "waited_ms": _or_null(_SIZE),
+        "queue": check_name,
     },
     "end": {"jobs": _whole(0, MAX_NUMBER), "runs": _whole(0, MAX_NUMBER)},
 }

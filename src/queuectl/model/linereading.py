@@ -85,6 +85,8 @@ class Reader:
             _check_format(fields)
         if self.header is not None and self.header.format < FORMAT:
             fields = {**ADDED.get(kind, {}), **fields}
+            if kind == "run" and self._job is not None:
+                fields = {"queue": self._job.queue, **fields}
         checked = _checked(kind, fields)
         if kind == "job":
             self.extras = _read_extras(checked)

@@ -212,6 +212,7 @@ def run_line_shape(run: Attempt) -> "Shape":
         "stderr_file": run.stderr_file,
         "stderr_tail": None if run.stderr_tail is None else _bytes_shape(run.stderr_tail),
         "waited_ms": run.waited_ms,
+        "queue": run.queue,
     }
 
 

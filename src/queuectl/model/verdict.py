@@ -30,6 +30,33 @@ class OutcomeKind(StrEnum):
     LOST = "lost"
 
 
+class Result(StrEnum):
+    """What came of a run: the outcome, and for a command that exited whether that was well."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    KILLED = "killed"
+    OUT_OF_MEMORY = "out_of_memory"
+    TIMED_OUT = "timed_out"
+    NOT_STARTED = "not_started"
+    LOST = "lost"
+    SNOOZED = "snoozed"
+    CANCELLED = "cancelled"
+    HANDED_BACK = "handed_back"
+
+
+FAILURES = (
+    Result.FAILED,
+    Result.KILLED,
+    Result.OUT_OF_MEMORY,
+    Result.TIMED_OUT,
+    Result.NOT_STARTED,
+    Result.LOST,
+)
+"""The results that are no success and were nobody's wish."""
+SNOOZE_WORDS = "asked to run again later"
+
+
 class Outcome(Value):
     """How a run ended. Build one through its verbs, so that no impossible mix exists."""
 
@@ -118,7 +145,7 @@ class Outcome(Value):
         if self.exit_code in policy.success_codes:
             return self.replace(error=None)
         if str(self.exit_code) in policy.snooze_codes:
-            return self.replace(error=f"asked to run again later (exit code {self.exit_code})")
+            return self.replace(error=f"{SNOOZE_WORDS} (exit code {self.exit_code})")
         if self.exit_code == 0:
             return self.replace(error=f"exit code 0 (success codes: {', '.join(map(str, policy.success_codes))})")
         return self
@@ -134,6 +161,15 @@ class Outcome(Value):
         # Lack of memory may be a guess; that it was a signal is not.
         killed = ("signal", "SIGKILL") if self.kind is OutcomeKind.OUT_OF_MEMORY and self.signal is not None else ()
         return code if self.kind is OutcomeKind.EXITED else (self.kind.value, *killed, *code)
+
+
+def result_of(kind: OutcomeKind, error: str | None) -> Result:
+    """Return what came of a run that ended so."""
+    if kind is not OutcomeKind.EXITED:
+        return Result(kind.value)
+    if error is None:
+        return Result.COMPLETED
+    return Result.SNOOZED if error.startswith(SNOOZE_WORDS) else Result.FAILED
 
 
 _EXITED_WELL = Outcome(kind=OutcomeKind.EXITED, exit_code=0)  # frozen: most runs share it

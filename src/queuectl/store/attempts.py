@@ -3,6 +3,7 @@
 from queuectl.model.attempt import Attempt
 from queuectl.model.states import State
 from queuectl.model.value import columns_of
+from queuectl.model.verdict import result_of
 from queuectl.store.jobs import listed
 
 TYPE_CHECKING = False
@@ -12,13 +13,14 @@ if TYPE_CHECKING:
     from queuectl.model.attempt import Report
     from queuectl.model.job import Claim, Job
     from queuectl.store.database import Tx
-    from queuectl.store.dialect import SqlValue
+    from queuectl.store.dialect import Row, SqlValue
 
 COLUMNS = columns_of(Attempt)
 
+_WRITTEN = (*Attempt.FIELDS, "result")
 _INSERT = f"""
-    INSERT INTO attempts ({COLUMNS})
-    VALUES ({", ".join(f":{name}" for name in Attempt.FIELDS)})
+    INSERT INTO attempts ({", ".join(_WRITTEN)})
+    VALUES ({", ".join(f":{name}" for name in _WRITTEN)})
 """
 
 
@@ -46,6 +48,8 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "output_tail": report.output_tail,
             **_stderr(job, report),
             "waited_ms": job.waited_ms,
+            "queue": job.queue,
+            "result": result_of(outcome.kind, outcome.error).value,
         },
     )
 
@@ -71,7 +75,12 @@ def page(tx: "Tx", seqs: "Sequence[int]", after: "tuple[int, int]", limit: int) 
 
 def insert_as_they_are(tx: "Tx", copies: "Sequence[Attempt]") -> None:
     """Add runs of another store with everything they hold."""
-    tx.insert_many("attempts", Attempt.FIELDS, (tuple(run.as_dict().values()) for run in copies))  # type: ignore[arg-type]
+    tx.insert_many("attempts", _WRITTEN, map(_as_row, copies))
+
+
+def _as_row(run: Attempt) -> "Row":
+    values: tuple[SqlValue, ...] = tuple(run.as_dict().values())  # type: ignore[arg-type]
+    return *values, None if run.result is None else run.result.value
 
 
 def runs_of(tx: "Tx", job: "Job", first_run: int = 1) -> list[Attempt]:
@@ -118,4 +127,5 @@ def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:
         stderr_file=None,
         stderr_tail=b"" if job.split_output else None,
         waited_ms=job.waited_ms,
+        queue=job.queue,
     )

@@ -78,6 +78,10 @@ class Dialect(ABC):
         """
 
     @abstractmethod
+    def at_rank(self, value: str, rank: int, count: int) -> str:
+        """Return the aggregate that gives the value at a place, from 1, among so many in order; it skips nulls."""
+
+    @abstractmethod
     def reserve_seqs(self, count: int) -> "Sequence[int]":
         """Return the next job numbers in order; they are never given out again."""
 

@@ -156,6 +156,10 @@ class PostgresDialect(Dialect):
         got = self.rows(f"SELECT {calls}", params)[0]
         return names if wait else [name for name, is_ours in zip(names, got, strict=True) if is_ours]
 
+    def at_rank(self, value: str, rank: int, count: int) -> str:
+        """See Dialect: the function rounds up the share of the values, so half a place below is this one."""
+        return f"percentile_disc({(rank - 0.5) / count!r}) WITHIN GROUP (ORDER BY {value})"
+
     def reserve_seqs(self, count: int) -> "Sequence[int]":
         """Take numbers from the sequence."""
         rows = self.rows(

@@ -122,6 +122,10 @@ class SqliteDialect(Dialect):
         """See Dialect: only one transaction at a time writes."""
         return names
 
+    def at_rank(self, value: str, rank: int, count: int) -> str:
+        """See Dialect: the function rounds down the share of the way from the first value to the last."""
+        return f"percentile_disc({value}, {min(1.0, (rank - 0.5) / max(1, count - 1))!r})"
+
     def reserve_seqs(self, count: int) -> range:
         """Return the numbers after the highest ever used; the write lock keeps others from taking them."""
         first = self._given_out("jobs") + 1

@@ -5,15 +5,23 @@
 ALTER TABLE jobs ADD COLUMN waited_ms INTEGER;
 ALTER TABLE attempts ADD COLUMN waited_ms INTEGER;
 
+-- The queue it ran in, which its job may leave later. The default is where most are, so that only the others are written anew.
+ALTER TABLE attempts ADD COLUMN queue TEXT NOT NULL DEFAULT 'default';
+UPDATE attempts
+   SET queue = (SELECT queue FROM jobs WHERE seq = job_seq)
+ WHERE job_seq IN (SELECT seq FROM jobs WHERE queue <> 'default');
+
 -- What came of a run, where its outcome leaves that open: a command that exited did well, failed, or asked to run later.
-ALTER TABLE attempts ADD COLUMN result TEXT GENERATED ALWAYS AS (
-    CASE WHEN outcome <> 'exited' THEN outcome
-         WHEN error IS NULL THEN 'completed'
-         WHEN substr(error, 1, 24) = 'asked to run again later' THEN 'snoozed'
-         ELSE 'failed' END) VIRTUAL;
+-- Here, too, the default is what most runs came to.
+ALTER TABLE attempts ADD COLUMN result TEXT NOT NULL DEFAULT 'completed';
+UPDATE attempts
+   SET result = CASE WHEN outcome <> 'exited' THEN outcome
+                     WHEN substr(error, 1, 24) = 'asked to run again later' THEN 'snoozed'
+                     ELSE 'failed' END
+ WHERE outcome <> 'exited' OR error IS NOT NULL;
 
 -- Covers every figure of a time range (store/stats.py), so that no run itself is read.
-CREATE INDEX attempts_ended ON attempts (finished_at, result, started_at, waited_ms, job_seq);
+CREATE INDEX attempts_ended ON attempts (result, finished_at, started_at, waited_ms, queue);
 
 -- Jobs by when they last started, and by priority where that is not the usual one: lists in these orders (listing.py).
 CREATE INDEX jobs_started  ON jobs (started_at, seq) WHERE started_at IS NOT NULL;
