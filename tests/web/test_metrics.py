@@ -1,8 +1,11 @@
 """Metrics and probes: what Prometheus and whoever looks after the server are told."""
 
+import json
 import os
+import re
 import subprocess
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,6 +21,8 @@ from tests.program import Cli, wait_for
 from tests.store.rows import NOW, FakeClock, add_job, add_worker, claim_one, settle_run
 from tests.web.serving import Site
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ALERTS = EXAMPLES / "alerts.rules.yml"
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
@@ -199,3 +204,33 @@ def test_a_server_is_not_ready_with_a_schema_it_does_not_know(site: Site) -> Non
     assert f"schema {migrate.LATEST + 1}" in answer.json()["detail"]
     assert "upgrade" in answer.json()["hint"]
     assert site.get("/healthz").status == 200
+
+
+def names_in(text: str) -> set[str]:
+    """Return the metrics that an expression names, without what a histogram adds to them."""
+    found = re.findall(r"\b(?:queuectl|process)_[a-z_]+", re.sub(r"\{[^}]*\}", "", text))
+    return {re.sub(r"(?<=_seconds)_(bucket|sum|count)$", "", name) for name in found}
+
+
+def test_the_examples_use_what_is_exported_and_the_dashboard_shows_all_of_it(local_site: Site) -> None:
+    with closing(connect(local_site.target)) as db:
+        add_job(db)
+    exported = set(re.findall(r"^# TYPE (\S+)", local_site.get("/metrics").text, re.MULTILINE))
+    dashboard = json.loads((EXAMPLES / "grafana-dashboard.json").read_text())
+    shown = names_in(" ".join(each["expr"] for panel in dashboard["panels"] for each in panel.get("targets", ())))
+    asked = names_in(" ".join(each["query"]["query"] for each in dashboard["templating"]["list"][1:]))
+    alerts = names_in("\n".join(re.findall(r"expr: ((?:.|\n)*?)\n +(?:for|labels):", ALERTS.read_text())))
+
+    assert shown | asked | alerts <= exported
+    assert {name for name in exported if name.startswith("queuectl_")} <= shown
+    assert len(alerts) >= 8
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.needs("promtool")
+def test_the_alert_rules_are_accepted_and_do_what_they_say() -> None:
+    for words in (["check", "rules", "alerts.rules.yml"], ["test", "rules", "alerts.test.yml"]):
+        done = subprocess.run(["promtool", *words], cwd=EXAMPLES, capture_output=True, text=True)
+
+        assert done.returncode == 0, done.stdout + done.stderr
