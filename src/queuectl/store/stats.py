@@ -119,7 +119,7 @@ def queue_figures(tx: "Tx") -> list[QueueFigures]:
     """Return how each queue fares, by name."""
     counts = jobs.counts(tx)
     names = [str(row[0]) for row in tx.rows("SELECT name FROM queues ORDER BY name")]
-    oldest = overview.oldest_ready(tx, names)
+    oldest = overview.oldest_by_queue(tx, names)
     ended = _ended_last_hour(tx)
     return [
         QueueFigures(

@@ -11,8 +11,9 @@ from prometheus_client.registry import Collector
 
 from queuectl import __version__
 from queuectl.model.states import State
+from queuectl.model.stats import BOUNDS_MS
+from queuectl.model.verdict import Result
 from queuectl.store.migrate import LATEST
-from queuectl.store.runs import BOUNDS_MS, RESULTS
 from queuectl.web.readings import WORKER_STATES, Readings
 from queuectl.web.visitor import Reader
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from prometheus_client.core import Metric
 
-    from queuectl.store.runs import Spread
+    from queuectl.model.stats import Histogram
     from queuectl.web.readings import Reading, Tally, Told
     from queuectl.web.snapshot import Board
     from queuectl.web.stores import Stores
@@ -101,20 +102,19 @@ def _counters(tally: "Tally") -> "Iterator[Metric]":
     ended = CounterMetricFamily(
         "queuectl_runs", "Runs that ended since this server first looked, by what came of them", labels=["outcome"]
     )
-    for result in RESULTS:
-        ended.add_metric([result], sum(tally.ended.ran[result].counts))
+    for result in Result:
+        ended.add_metric([result.value], tally.ended.counts.get(result, 0))
     yield ended
     rescues = CounterMetricFamily(
         "queuectl_lease_rescues", "Runs that were lost with their worker and rescued since this server first looked"
     )
-    rescues.add_metric([], sum(tally.ended.ran["lost"].counts))
+    rescues.add_metric([], tally.ended.counts.get(Result.LOST, 0))
     yield rescues
-    ran = HistogramMetricFamily("queuectl_run_seconds", "How long runs took", labels=["outcome"])
-    for result in RESULTS:
-        ran.add_metric([result], *_buckets(tally.ended.ran[result]))
+    ran = HistogramMetricFamily("queuectl_run_seconds", "How long runs took that ended since this server first looked")
+    ran.add_metric([], *_buckets(tally.ended.run_time))
     yield ran
     waited = HistogramMetricFamily("queuectl_wait_seconds", "How long jobs were ready before a worker took them")
-    waited.add_metric([], *_buckets(tally.ended.waited))
+    waited.add_metric([], *_buckets(tally.ended.wait))
     yield waited
 
 
@@ -159,11 +159,8 @@ def _family(name: str, about: str, labels: list[str]) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"queuectl_{name}", about, labels=labels)
 
 
-def _buckets(spread: "Spread") -> "tuple[list[tuple[str, float]], float]":
-    """Return classes as Prometheus has them, each with all below it, and the sum in seconds."""
-    bounds = [*(f"{bound / 1000:g}" for bound in BOUNDS_MS), "+Inf"]
-    total, buckets = 0, []
-    for bound, count in zip(bounds, spread.counts, strict=True):
-        total += count
-        buckets.append((bound, float(total)))
-    return buckets, spread.sum_ms / 1000
+def _buckets(found: "Histogram") -> "tuple[list[tuple[str, float]], float]":
+    """Return a histogram as Prometheus has it: how many took at most so many seconds, and the sum."""
+    bounds = [f"{bound / 1000:g}" for bound in BOUNDS_MS]
+    counts = [*zip(bounds, map(float, found.at_most), strict=True), ("+Inf", float(found.count))]
+    return counts, found.sum_ms / 1000

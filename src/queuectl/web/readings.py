@@ -12,13 +12,16 @@ import time
 from queuectl.actions.fleet import load_of, state_of
 from queuectl.errors import QueuectlError
 from queuectl.model.states import State
+from queuectl.model.stats import BOUNDS_MS, Histogram, Totals
 from queuectl.model.value import Value
-from queuectl.store import health, jobs, overview, queues, runs, workers
-from queuectl.store.runs import NONE_ENDED, Ended, ended_within
+from queuectl.model.verdict import Result
+from queuectl.store import health, jobs, overview, queues, stats, workers
 from queuectl.system.disk import size_of, space_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from queuectl.actions.connect import Target
     from queuectl.store.database import Tx
     from queuectl.store.workers import Worker
@@ -55,10 +58,14 @@ class Reading(Value):
     now: int
 
 
-class Tally(Value):
-    """What ended since this process began to read."""
+NO_HISTOGRAM = Histogram(at_most=(0,) * len(BOUNDS_MS), count=0, sum_ms=0)
+NO_RUNS = Totals(counts=dict.fromkeys(Result, 0), wait=NO_HISTOGRAM, run_time=NO_HISTOGRAM)
 
-    ended: Ended = NONE_ENDED
+
+class Tally(Value):
+    """What was counted since this process began to read: runs that ended, and runs that began."""
+
+    ended: Totals = NO_RUNS
     claimed: int = 0
 
 
@@ -96,38 +103,67 @@ class Readings:
 
     def _take(self, began: float) -> Told:
         try:
-            reading, count = self._stores.read(lambda tx: (read(tx, self._stores.target), self._count.moved(tx)))
+            reading, count = self._stores.read(self._look)
         except (QueuectlError, OSError) as error:
             trouble = error.message if isinstance(error, QueuectlError) else str(error)
             return self._told.replace(trouble=trouble, took_s=time.monotonic() - began)
         self._count = count
         return Told(reading=reading, tally=count.tally, took_s=time.monotonic() - began)
 
+    def _look(self, tx: "Tx") -> "tuple[Reading, Count]":
+        reading = read(tx, self._stores.target)
+        running = sum(counts.get(State.PROCESSING, 0) for counts in reading.counts.values())
+        return reading, self._count.moved(tx, running)
+
 
 class Count(Value):
     """Counters as far as they have come."""
 
-    sealed: Ended = NONE_ENDED
+    sealed: Totals = NO_RUNS
     until: int | None = None
-    """Up to when runs are in `sealed` for good; None: nothing was read yet."""
+    """Runs that ended before are in `sealed` for good; None: nothing was read yet."""
     running_then: int = 0
     """How many jobs ran at the first reading."""
     tally: Tally = Tally()
 
-    def moved(self, tx: "Tx") -> "Count":
-        """Return the counters as they are now, in this view of the store; none of them ever falls."""
-        running = runs.running(tx)
+    def moved(self, tx: "Tx", running: int) -> "Count":
+        """Return the counters as they are now, when so many jobs run; none of them ever falls."""
         if self.until is None:
             return Count(until=tx.now, running_then=running)
         until = max(self.until, tx.now - OPEN_MS)
-        sealed = self.sealed.plus(ended_within(tx, self.until, until)) if until > self.until else self.sealed
-        open_yet = ended_within(tx, until, tx.now)
-        sealed = sealed.plus(
-            sealed.plus(open_yet).lacking(self.tally.ended)
-        )  # what was deleted a moment after it ended
-        ended = sealed.plus(open_yet)
-        claimed = max(self.tally.claimed, ended.count + running - self.running_then)
+        sealed = self.sealed if until == self.until else together(self.sealed, stats.totals(tx, self.until, until))
+        open_yet = stats.totals(tx, until)
+        # What was counted before and is gone was deleted a moment after it ended.
+        sealed = together(sealed, excess(self.tally.ended, together(sealed, open_yet)))
+        ended = together(sealed, open_yet)
+        claimed = max(self.tally.claimed, sum(ended.counts.values()) + running - self.running_then)
         return self.replace(sealed=sealed, until=until, tally=Tally(ended=ended, claimed=claimed))
+
+
+def together(one: Totals, other: Totals) -> Totals:
+    """Return the sum of both."""
+    return _each(one, other, lambda left, right: left + right)
+
+
+def excess(one: Totals, other: Totals) -> Totals:
+    """Return by how much one is above another, figure by figure."""
+    return _each(one, other, lambda left, right: max(0, left - right))
+
+
+def _each(one: Totals, other: Totals, act: "Callable[[int, int], int]") -> Totals:
+    def spread(left: Histogram, right: Histogram) -> Histogram:
+        pairs = zip(left.at_most, right.at_most, strict=True)
+        return Histogram(
+            at_most=tuple(act(*pair) for pair in pairs),
+            count=act(left.count, right.count),
+            sum_ms=act(left.sum_ms, right.sum_ms),
+        )
+
+    return Totals(
+        counts={result: act(one.counts.get(result, 0), other.counts.get(result, 0)) for result in Result},
+        wait=spread(one.wait, other.wait),
+        run_time=spread(one.run_time, other.run_time),
+    )
 
 
 def read(tx: "Tx", target: "Target") -> Reading:
