@@ -1,10 +1,11 @@
 """The pages of queues, workers, schedules, settings, audit and health, as they are answered on both databases."""
 
+import re
 from contextlib import closing
 
 from queuectl.actions.connect import connect
 from queuectl.actions.control import pause_queue
-from tests.program import Cli
+from tests.program import Cli, wait_for
 from tests.web.serving import Site
 
 HOSTILE = "<script>document.title='owned'</script>"
@@ -82,3 +83,20 @@ def test_the_audit_trail_is_filtered_and_paged(site: Site, cli: Cli) -> None:
     assert "enqueue" not in second.split("<tbody")[1]
     assert "No such act is on record" in page(site, "/audit?who=nobody-at-all")
     assert "bad time" in page(site, "/audit?since=whenever")
+
+
+def test_a_read_only_visitor_sees_acts_that_cannot_be_pressed_and_is_refused(site: Site, cli: Cli) -> None:
+    cli.ok("queue", "pause", "mail")
+    cli.ok("schedule", "add", "beat", "--every", "1h", "true")
+    cli.ok("config", "set", "max_retries", "7")
+    cli.start("worker", "start")
+    wait_for(lambda: cli.json("worker", "list") or None, "a worker")
+    bearer = f"Bearer {cli.json('token', 'add', 'looker', '--role', 'read')[0]['token']}"
+
+    for path in ("/queues", "/queues/mail", "/workers", "/schedules", "/schedules/beat", "/settings", "/audit"):
+        text = site.get(path, Authorization=bearer).text
+        acts = re.findall(r"<button[^>]*(?:data-act|data-dialog|data-try)[^>]*>", text)
+        assert [act for act in acts if "disabled" not in act] == [], path
+        assert "Tokens" not in text
+    for path in ("/queues/mail/resume", "/schedules/beat/run", "/workers/stop"):
+        assert site.post(f"/api/v1{path}", {}, Authorization=bearer).status == 403

@@ -72,10 +72,12 @@ def queue(tx: "Tx", name: str) -> QueueView | None:
         return None
     lanes = sorted(lanes_of(tx, [name]), key=lambda lane: lane.needs)
     oldest = _oldest_ready(tx, [lane.id for lane in lanes])
-    ready = _ready_by_lane(tx)
+    counts = jobs.counts(tx).get(name, {})
+    # Most queues have one lane alone, in which all that is ready stands: it need not be counted again.
+    ready = _ready_by_lane(tx) if len(lanes) > 1 else {lane.id: counts.get(State.PENDING, 0) for lane in lanes}
     return QueueView(
         queue=found,
-        counts=jobs.counts(tx).get(name, {}),
+        counts=counts,
         lanes=tuple(LaneView(needs=lane.asks, ready=ready.get(lane.id, 0)) for lane in lanes),
         oldest=oldest,
     )
