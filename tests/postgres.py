@@ -70,12 +70,31 @@ _EMPTY: dict[str, list[str]] = {}
 @contextmanager
 def fresh_database(server_url: str) -> Iterator[str]:
     """Give the address of an empty database, and empty it again without whoever is still connected."""
+    url = make(server_url)
+    try:
+        yield url
+    finally:
+        _give_back(server_url, _name_in(server_url, url))
+
+
+def make(server_url: str) -> str:
+    """Make an empty database and return its address."""
     name = f"test_{uuid.uuid4().hex}"
     _make(server_url, name)
-    try:
-        yield _address(server_url, name)
-    finally:
-        _give_back(server_url, name)
+    return _address(server_url, name)
+
+
+def put_copy(server_url: str, source_url: str, url: str) -> None:
+    """Put a copy of a database that nobody is connected to in the place of another."""
+    source, name = (sql.Identifier(_name_in(server_url, each)) for each in (source_url, url))
+    remove(server_url, url)
+    _execute(server_url, sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, source))
+
+
+def remove(server_url: str, url: str) -> None:
+    """Remove a database, with whoever is still connected."""
+    name = sql.Identifier(_name_in(server_url, url))
+    _execute(server_url, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
 def _make(server_url: str, name: str) -> None:
@@ -111,6 +130,11 @@ def _give_back(server_url: str, name: str) -> None:
 
 def _address(server_url: str, name: str) -> str:
     return server_url.replace("/postgres?", f"/{name}?")
+
+
+def _name_in(server_url: str, url: str) -> str:
+    before, after = server_url.split("/postgres?")
+    return url.removeprefix(f"{before}/").removesuffix(f"?{after}")
 
 
 def _start(directory: Path) -> "PostgresServer":

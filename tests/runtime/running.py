@@ -16,7 +16,7 @@ from queuectl.settings import Settings, resolve
 from queuectl.system.home import Home, log_path
 from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import LifeLock
-from queuectl.system.process import Processes
+from queuectl.system.process import Left, Processes, end_left
 from tests.program import DEADLINE_S, pids_with
 
 
@@ -98,7 +98,8 @@ class Bench:
         return Path(log_path(self.home, runner.claim.job.seq, runner.claim.job.run))
 
     def close(self) -> None:
-        """Let go of what was opened."""
+        """Let go of what was opened, and end what a test that failed left running."""
+        end_left([Left(mark=f"{self.worker_id}:")])
         self.pad.close()
         self.lock.release()
         self.loop._epoll.close()

@@ -7,6 +7,15 @@ import pytest
 from queuectl.actions.connect import Target
 from tests.store.racing import Race
 from tests.store.stepping import Stepping
+from tests.store.templates import Templates
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory, postgres_server_url: str) -> Iterator[Templates]:
+    """Big stores to copy."""
+    templates = Templates(tmp_path_factory.mktemp("templates"), postgres_server_url)
+    yield templates
+    templates.remove()
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """What the planners do with the statements of the hot path while history, future and paused jobs are there."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from queuectl.actions.connect import Target, connect
 from queuectl.model.states import FINAL, State
 from queuectl.store import audit, claims, deadlines, jobs, limits, moves, offers, overview, removing, workers
 from queuectl.store.database import Database, Tx
@@ -15,6 +17,7 @@ from queuectl.store.outset import outset
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.takers import Taker
 from tests.store.rows import add_history, add_job, add_worker
+from tests.store.templates import Templates
 
 if TYPE_CHECKING:
     from queuectl.store.dialect import Params, Row
@@ -59,11 +62,17 @@ class Explained(Tx):
 
 
 @pytest.fixture
-def crowded(db: Database) -> Database:
+def crowded(target: Target, templates: Templates) -> Iterator[Database]:
     """A store with 20,000 completed, 20,000 future and 20,000 paused jobs, and a worker."""
+    templates.copy_to(target, fill)
+    with closing(connect(target)) as database:
+        yield database
+
+
+def fill(db: Database) -> None:
+    """Add what a crowded store has."""
     add_history(db)
     add_worker(db)
-    return db
 
 
 def test_the_claim_of_one_lane_reads_its_head_from_the_index_of_ready_jobs(crowded: Database) -> None:
