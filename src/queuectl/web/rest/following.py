@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from codecs import IncrementalDecoder
     from collections.abc import AsyncIterator, Mapping
 
+    from starlette.types import Send
+
     from queuectl.actions.connect import Target
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
@@ -60,6 +62,17 @@ class Asked(Value):
         return int(found[1]), int(found[2]), int(found[3])
 
 
+class _Stream(StreamingResponse):
+    """A stream that ends with its client, and not when somebody collects the garbage."""
+
+    async def stream_response(self, send: "Send") -> None:
+        """Send it, and whatever comes in between, let go of what makes it."""
+        try:
+            await super().stream_response(send)
+        finally:
+            await self.body_iterator.aclose()  # type: ignore[attr-defined]
+
+
 class Followers:
     """Those who follow outputs now; of too many the next is turned away."""
 
@@ -75,7 +88,7 @@ class Followers:
                 raise Crowded(f"{MOST} outputs are followed already", hint="close one of them, or read without follow")
         told = self._told(follower, closing)
         headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
-        return StreamingResponse(told, media_type="text/event-stream", headers=headers)
+        return _Stream(told, media_type="text/event-stream", headers=headers)
 
     async def _told(self, follower: "_Follower", closing: asyncio.Event) -> "AsyncIterator[str]":
         with self._lock:  # not before: a client that left at once never comes here
