@@ -132,7 +132,7 @@ class Count(Value):
             return Count(until=tx.now, running_then=running)
         until = max(self.until, tx.now - OPEN_MS)
         sealed = self.sealed if until == self.until else together(self.sealed, stats.totals(tx, self.until, until))
-        open_yet = stats.totals(tx, until)
+        open_yet = stats.totals(tx, until, tx.now + 1)
         # What was counted before and is gone was deleted a moment after it ended.
         sealed = together(sealed, excess(self.tally.ended, together(sealed, open_yet)))
         ended = together(sealed, open_yet)
