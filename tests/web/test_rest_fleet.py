@@ -204,11 +204,11 @@ def test_a_bad_schedule_is_refused_and_a_line_is_tried_out(local_site: Site) -> 
     ):
         assert words in problem(local_site.post(f"{API}/schedules", body), 422), body
 
-    told = good(local_site.get(f"{API}/schedules/preview?cron=30%202%20*%20*%20*&tz=Europe/Oslo&count=2"))["instants"]
+    told = good(local_site.get(f"{API}/instants?cron=30%202%20*%20*%20*&tz=Europe/Oslo&count=2"))["instants"]
     assert isinstance(told, list)
     assert [each["local"][15:20] for each in told] == ["02:30", "02:30"]
-    assert "not five" in problem(local_site.get(f"{API}/schedules/preview?cron=x"), 422)
-    assert "either" in problem(local_site.get(f"{API}/schedules/preview"), 422)
+    assert "not five" in problem(local_site.get(f"{API}/instants?cron=x"), 422)
+    assert "either" in problem(local_site.get(f"{API}/instants"), 422)
     assert "unknown field 'zz'" in problem(local_site.ask("PATCH", f"{API}/schedules/x", {"job": {"zz": None}}), 422)
 
 

@@ -108,6 +108,7 @@ def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:
     add_openapi(app)
     for module in REST:
         app.include_router(module.router, prefix=API, dependencies=[Depends(only_known_queries)])
+    app.include_router(schedules.instants, prefix=API, dependencies=[Depends(only_known_queries)])
     for module in PAGES:
         app.include_router(module.router, include_in_schema=False)
     for module in (metrics, probes):

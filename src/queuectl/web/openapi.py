@@ -88,7 +88,8 @@ def _document(app: FastAPI) -> "Shape":
         "token": {"type": "http", "scheme": "bearer", "description": "a token of `queuectl token add`"}
     }
     document["security"] = [{}, {"token": []}]
-    components["schemas"] = _used(document, _components())
+    own = components.pop("schemas", {})  # of parameters that are one of a few words
+    components["schemas"] = _used({**document, "own": own}, {**own, **_components()})
     return document
 
 

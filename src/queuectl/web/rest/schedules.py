@@ -47,7 +47,7 @@ _ASKED = {
     "jitter": {"type": ["string", "number", "null"], "description": "let each instant wait up to so long"},
 }  # fmt: skip
 _JOB = {
-    "type": "object",
+    "type": ["object", "null"],
     "description": "the job, with the fields that `POST /jobs` takes, but no `id`, no time and no dependencies",
 }
 _ADD_BODY = {
@@ -89,6 +89,8 @@ _INSTANT = {
 Name = Annotated[str, Path(description="the schedule")]
 Count = Annotated[int, Query(ge=1, le=MOST_PREVIEWED, description="how many instants")]
 router = APIRouter(prefix="/schedules", tags=["schedules"])
+instants = APIRouter(prefix="/instants", tags=["schedules"])
+"""Apart, since a schedule may have any name."""
 
 
 @router.get("", **documented(
@@ -120,7 +122,7 @@ def add_schedule(fields: Fields, stores: Given, visitor: Operator) -> "Shape":
     return schedule_shape(scheduling.add(stores.database, name, _asked(fields), job, who=visitor.name))
 
 
-@router.get("/preview", **documented(answer=listed("instants", "schedule-preview"), example={"instants": [_INSTANT]}))
+@instants.get("", **documented(answer=listed("instants", "schedule-preview"), example={"instants": [_INSTANT]}))
 def preview_instants(
     _visitor: Reader,
     cron: Annotated[str | None, Query(description="a cron line")] = None,
@@ -130,7 +132,7 @@ def preview_instants(
 ) -> "Shape":
     """Show when a cron line or a period comes next."""
     if (cron is None) == (every is None):
-        raise BadInput("give either cron or every", hint="e.g. ?cron=30 2 * * * or ?every=10m")
+        raise BadInput("give either cron or every", hint="e.g. ?cron=@daily or ?every=10m")
     zone = scheduling.local_zone() if tz is None else check_zone("zone", tz)
     now = wall_ms()
     if cron is not None:

@@ -41,7 +41,7 @@ _WORKER = {
     "version": "0.1.0",
 }
 _TELL_BODY = {
-    "type": "object",
+    "type": ["object", "null"],
     "additionalProperties": False,
     "properties": {
         "ids": {
@@ -50,7 +50,10 @@ _TELL_BODY = {
             "minItems": 1,
             "description": "workers and supervisors; without it, all on every host",
         },
-        "now": {"type": "boolean", "description": "end the running commands and hand their jobs back, not charged"},
+        "now": {
+            "type": ["boolean", "null"],
+            "description": "end the running commands and hand their jobs back, not charged",
+        },
     },
 }
 _TOLD = {
@@ -128,9 +131,9 @@ def _read(fields: "Shape") -> "tuple[list[str] | None, str]":
     """Read who is meant, None for all, and how they are to stop."""
     only(fields, ["ids", "now"])
     stop = workers.NOW if flag(fields, "now") else workers.DRAIN
-    ids = fields.get("ids")
-    if ids is None:
+    if "ids" not in fields:
         return None, stop
+    ids = fields["ids"]
     if not isinstance(ids, list) or not ids or not all(isinstance(each, str) for each in ids):
         raise BadInput("ids is to be a list of the ids of workers", hint="leave it out for all workers")
     return ids, stop

@@ -31,7 +31,7 @@ async function preview() {
     return;
   }
   try {
-    const told = await send("GET", `/api/v1/schedules/preview?${words}`, undefined, { signal: asked.signal });
+    const told = await send("GET", `/api/v1/instants?${words}`, undefined, { signal: asked.signal });
     list.replaceChildren(...told.instants.map(line));
     wrong.textContent = told.instants.length ? "" : "it never comes";
   } catch (error) {
