@@ -168,7 +168,12 @@ function open() {
     }
   });
   source.addEventListener("beat", heard);
-  source.addEventListener("error", () => source === state.source && lose());
+  source.addEventListener("error", () => {
+    if (source !== state.source) return;
+    const isRefused = source.readyState === EventSource.CLOSED; // answered, but not by a stream: is one still logged in?
+    lose();
+    if (isRefused) look();
+  });
 }
 
 function close() {
