@@ -24,10 +24,10 @@ from tests.web.streams import streaming
 MANY = 20
 
 
-def add_jobs(target: Target, number: int = 1, command: str = "true") -> None:
+def add_jobs(target: Target, number: int = 1, queue: str = "default") -> None:
     """Add jobs as another process would: by a connection of its own."""
     database = connect(target)
-    submit(database, [JobSpec(command=command)] * number, who="test", environ={})
+    submit(database, [JobSpec(command="true", queue=queue)] * number, who="test", environ={})
     database.close()
 
 

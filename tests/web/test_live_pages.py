@@ -15,9 +15,12 @@ pytestmark = pytest.mark.needs("chromium")
 LONG_MS = 30_000
 WATCH_SHIFTS = """
     window.shifts = [];
-    new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map((entry) => entry.value)))
-        .observe({ type: "layout-shift", buffered: false });
+    const where = (node) => (node?.nodeType === 3 ? node.parentElement : node)?.outerHTML.slice(0, 120);
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) window.shifts.push(...entry.sources.map(({ node }) => where(node)));
+    }).observe({ type: "layout-shift", buffered: false });
 """
+"""What moved by itself, from now on."""
 
 
 def open_live(page: Page, url: str) -> None:

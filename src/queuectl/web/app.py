@@ -22,6 +22,7 @@ from queuectl.web.pages import job as job_page
 from queuectl.web.pages import jobs as jobs_page
 from queuectl.web.pages import login as login_page
 from queuectl.web.pages import newjob as newjob_page
+from queuectl.web.pages import overview as overview_page
 from queuectl.web.pages import queues as queues_page
 from queuectl.web.pages import schedules as schedules_page
 from queuectl.web.pages import settings as settings_page
@@ -58,6 +59,7 @@ STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
 REST = (jobs, jobacts, output, groups, events, queues, limits, workers, schedules, settings, audit, status, tokens)
 PAGES = (
+    overview_page,
     jobs_page,
     login_page,
     newjob_page,

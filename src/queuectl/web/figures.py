@@ -25,6 +25,7 @@ SLIDES_S = 30.0
 PATIENCE_S = 0.08
 """How long a page waits for a figure that was never counted; it is told when there is one."""
 FORGET_S = 600.0
+TROUBLE_PAUSE_S = 2.0
 
 
 class Figure(Value):
@@ -47,6 +48,7 @@ class Figures:
         self._kept: dict[str, Figure] = {}
         self._asked: dict[str, float] = {}
         self._counting: set[str] = set()
+        self._gave_up: dict[str, float] = {}
         self._changed = threading.Condition()
         self._orders: queue.SimpleQueue[tuple[str, Callable[[Tx], object]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -64,7 +66,7 @@ class Figures:
             for name, work in wanted.items():
                 self._asked[name] = time.monotonic()
                 kept = self._kept.get(name)
-                if name not in self._counting and (kept is None or self._is_due(kept)):
+                if self._is_free(name) and (kept is None or self._is_due(kept)):
                     self._counting.add(name)
                     self._order(name, work)
             self._changed.wait_for(lambda: all(self._is_there(name) for name in wanted), PATIENCE_S)
@@ -75,6 +77,10 @@ class Figures:
         self._orders.put(None)
         if self._thread is not None:
             self._thread.join()
+
+    def _is_free(self, name: str) -> bool:
+        is_broken = time.monotonic() - self._gave_up.get(name, float("-inf")) < TROUBLE_PAUSE_S
+        return name not in self._counting and not is_broken
 
     def _is_there(self, name: str) -> bool:
         return name in self._kept or name not in self._counting
@@ -113,6 +119,7 @@ class Figures:
         """Leave a figure as it was; whoever asks next has it tried again."""
         with self._changed:
             self._counting.discard(name)
+            self._gave_up[name] = time.monotonic()
             self._changed.notify_all()
 
     def _keep(self, name: str, figure: Figure) -> None:
@@ -130,6 +137,7 @@ class Figures:
         for name in [name for name, asked in self._asked.items() if now - asked > FORGET_S]:
             self._asked.pop(name)
             self._kept.pop(name, None)
+            self._gave_up.pop(name, None)
 
 
 def _count(database: "Database", work: "Callable[[Tx], object]", changes: int) -> Figure:
