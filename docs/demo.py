@@ -153,6 +153,7 @@ def _ended(
         runs.append(
             {
                 **attempt,
+                "queue": queue,
                 "run": number,
                 "attempt": number,
                 "started_at": _iso(start_ms),
