@@ -36,8 +36,8 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 NOW = 1_800_000_000_000
 # What comes back at once, whatever stands behind it; the others stay, wait, or write where they are told.
 QUICK = (
-    "enqueue", "map", "list", "show", "why", "graph", "status", "logs", "cancel", "retry", "delete", "dlq", "queue",
-    "limit", "config", "schedule", "token", "migrate",
+    "enqueue", "map", "list", "show", "why", "graph", "status", "stats", "logs", "cancel", "retry", "delete", "dlq",
+    "queue", "limit", "config", "schedule", "token", "migrate",
 )  # fmt: skip
 STAYING = {"--follow", "-f", "--watch", "-w", "--wait", "--edit", "-e", "--db"}
 DOCUMENTED = {0, 2, 3, 4, 6}

@@ -13,7 +13,7 @@ from tests.program import Cli
 
 GROUPS = {
     "worker": ["start", "stop", "restart", "list", "install", "uninstall"],
-    "dlq": ["list", "show", "retry", "purge"],
+    "dlq": ["list", "show", "groups", "retry", "purge"],
     "queue": ["list", "show", "set", "pause", "resume", "delete"],
     "limit": ["list", "show", "set", "delete"],
     "schedule": ["add", "list", "show", "preview", "run", "edit", "pause", "resume", "remove"],

@@ -117,7 +117,16 @@ def test_a_worker_that_does_not_stop_in_time_is_named_in_what_stop_prints(cli: C
 
 def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     """Yield every command in every state it can be met in; the caller runs each before it asks for the next."""
-    for words in ("list", "status", "worker list", "worker list --all", "dlq list", "queue list", "config list"):
+    for words in (
+        "list",
+        "status",
+        "worker list",
+        "worker list --all",
+        "dlq list",
+        "queue list",
+        "config list",
+        "stats",
+    ):
         yield _line(f"{words} --json")
     yield _line("migrate --json")
     yield "doctor", ["doctor", "--json"]
@@ -139,7 +148,7 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("cancel unwanted --json")
     yield _line("worker start -d -j 8 --queue default --label ssd --resource gpu=2 --json")
     _wait_until_all_ran(cli)
-    for words in ("list", "status", "worker list", "worker list --all", "dlq list", "queue list"):
+    for words in ("list", "status", "worker list", "worker list --all", "dlq list", "dlq groups", "queue list"):
         yield _line(f"{words} --json")
     for words in ("queue show shut", "queue show default", "limit show api", "limit show --mutex nobody", "limit list"):
         yield _line(f"{words} --json")
@@ -175,8 +184,11 @@ def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     yield _line("dlq show dead --json")
     yield _line("dlq retry dead --json")
     yield _line("dlq retry --all --queue none --json")
+    yield _line("stats --json")
+    yield _line("stats --range 7d --queue default --json")
     wait_for(lambda: cli.job("dead")["state"] == "dead" or None, "dead a second time")
     yield _line("cancel kept follows --json")
+    yield _line("dlq groups --json")
     yield _line("dlq purge dead --json")
     yield _line("cancel running waiting --json")
     wait_for(lambda: cli.job("running")["state"] == "cancelled" or None, "running cancelled")

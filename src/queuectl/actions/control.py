@@ -65,13 +65,13 @@ def delete(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done
     return acts.act_on_each(database, ids, verbs.DELETE, who=who)
 
 
-def revive_all_dead(database: "Database", wanted: jobs.Filter, *, who: str) -> int:
-    """Give every dead job that matches a fresh life, a page per transaction."""
+def revive_all_dead(database: "Database", wanted: jobs.Filter, *, who: str, target: str = "all") -> int:
+    """Give every dead job that matches a fresh life, a page per transaction; `target` names them on record."""
 
     def revive(tx: "Tx", seqs: list[int]) -> int:
         return sum(_has_risen(tx, job) for job in jobs.lock(tx, seqs) if job.state is State.DEAD)
 
-    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq retry", who, revive)
+    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq retry", who, revive, target)
 
 
 def _has_risen(tx: "Tx", job: "Job") -> bool:
@@ -90,9 +90,9 @@ def _remove(tx: "Tx", seqs: list[int]) -> int:
     return removing.delete(tx, [seq for seq in seqs if seq not in needed])
 
 
-def purge_dead(database: "Database", wanted: jobs.Filter, *, who: str) -> int:
-    """Remove every dead job that matches, a page per transaction."""
-    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq purge", who, _remove)
+def purge_dead(database: "Database", wanted: jobs.Filter, *, who: str, target: str = "all") -> int:
+    """Remove every dead job that matches, a page per transaction; `target` names them on record."""
+    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq purge", who, _remove, target)
 
 
 def purge_some_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
@@ -183,7 +183,12 @@ def stop_workers(database: "Database", ids: "Sequence[str]", *, stop: str, who: 
 
 
 def _act_on_all(
-    database: "Database", wanted: jobs.Filter, action: str, who: str, act: "Callable[[Tx, list[int]], int]"
+    database: "Database",
+    wanted: jobs.Filter,
+    action: str,
+    who: str,
+    act: "Callable[[Tx, list[int]], int]",
+    target: str,
 ) -> int:
     """Act on every matching job, a page per transaction, so that no writer waits long for another."""
     total, after = 0, 0
@@ -193,7 +198,7 @@ def _act_on_all(
             seqs = jobs.seqs_matching(tx, wanted, after, PAGE)
             count = act(tx, seqs) if seqs else 0
             if count or not after:
-                audit.record(tx, who, action, "all", count)
+                audit.record(tx, who, action, target, count)
                 tx.tell()
             return len(seqs), count, seqs[-1] if seqs else 0
 

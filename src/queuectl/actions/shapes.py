@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from queuectl.actions.acts import Done
+    from queuectl.actions.error_groups import Canary
     from queuectl.actions.gatekeeping import LimitSet, QueueSet
     from queuectl.actions.scene import Gate
     from queuectl.actions.standing import Standing
@@ -175,6 +176,11 @@ def done_shape(done: "Done", *, is_trial: bool = False) -> "Shape":
     would = "would be: " if is_trial else ""
     shape: Shape = {"id": done.job.id, "was": done.job.state.value, "result": f"{would}{done.note}"}
     return shape if done.after is None else {**shape, "changes": changes_shape(done.job, done.after)}
+
+
+def canary_shape(canary: "Canary") -> "Shape":
+    """Return the one of many dead jobs that was given a fresh life, and how many are left."""
+    return {"canary": done_shape(canary.done, is_trial=False), "rest": canary.rest}
 
 
 def tally_shape(count: int, passed: "Mapping[State, int]", *, is_trial: bool = False) -> "Shape":

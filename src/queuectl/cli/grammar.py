@@ -8,6 +8,7 @@ from queuectl.cli.parser import make_parser
 from queuectl.model.retry import BackoffStrategy
 from queuectl.model.schedule import Misfire, Overlap
 from queuectl.model.states import MOVES, STATE_NAMES, Move, State
+from queuectl.model.stats import Range
 from queuectl.model.value import Value
 from queuectl.settings import SETTINGS
 
@@ -40,6 +41,7 @@ _BY_NAME = {
     "backoff_strategy": f"set:{','.join(BackoffStrategy)}",
     "misfire": f"set:{','.join(Misfire)}",
     "overlap": f"set:{','.join(Overlap)}",
+    "range": f"set:{','.join(Range)}",
     "line": "command",
 }
 

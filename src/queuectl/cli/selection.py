@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.cli.parser import Args, Parser
 
+ERROR_HELP = "only jobs whose error holds this text"
 NAMES_HELP = "jobs: numbers, ids, ranges such as 3-9, or 'last'"
 
 
@@ -19,7 +20,7 @@ def add_names(parser: "Parser", *, nargs: str = "*") -> None:
     parser.add_argument("ids", nargs=nargs, metavar="ID", help=NAMES_HELP)
 
 
-def add_filter(parser: "Parser", *, default: str | None = None) -> None:
+def add_filter(parser: "Parser", *, default: str | None = None, error_help: str = ERROR_HELP) -> None:
     """Declare what to look for in jobs; their state is apart, for the commands that are about one state alone."""
     parser.add_argument("--queue", metavar="NAME", default=default, help="only this queue")
     parser.add_argument("--group", metavar="NAME", default=default, help="only this group")
@@ -29,7 +30,7 @@ def add_filter(parser: "Parser", *, default: str | None = None) -> None:
     parser.add_argument(
         "--command", dest="text", metavar="TEXT", default=default, help="only jobs whose command holds this text"
     )
-    parser.add_argument("--error", metavar="TEXT", default=default, help="only jobs whose error holds this text")
+    parser.add_argument("--error", metavar="TEXT", default=default, help=error_help)
     parser.add_argument("--since", metavar="TIME", default=default, help=f"only jobs added since: {PAST_HELP}")
     parser.add_argument("--until", metavar="TIME", default=default, help="only jobs added before")
 

@@ -18,6 +18,7 @@ safe = visible.safe
 GAP = 2  # between two columns of a drawn table
 LEAST_ROOM = 10  # for the last column
 LEAST_HEADER = 4
+BARS = "\u00b7\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 KEPT = 2  # columns that are never cut
 COLOURS = {
     State.PENDING: "bright_blue",
@@ -89,6 +90,14 @@ def table(headers: "Sequence[str]", rows: "Iterable[Sequence[str]]", *, right: "
             for cell, width, name in zip(row, widths, headers, strict=True)
         )
         print("  ".join(cells).rstrip())
+
+
+def sparkline(numbers: "Sequence[int]", width: int) -> str:
+    """Draw numbers in one line of at most so many characters, several of them added up where there are more."""
+    step = -(-len(numbers) // width) or 1
+    sums = [sum(numbers[start : start + step]) for start in range(0, len(numbers), step)]
+    most = max(sums, default=0)
+    return "".join(BARS[-(-(len(BARS) - 1) * each // most)] if each else BARS[0] for each in sums)
 
 
 def range_text(seqs: "Sequence[int]") -> str:

@@ -48,6 +48,8 @@ class Filter(Value):
     """What the command holds, letter by letter."""
     error: str | None = None
     """What the last error holds, letter by letter."""
+    errors: tuple[str, ...] = ()
+    """What the last error is, as a whole, one of these; empty stands for none."""
     since: int | None = None
     until: int | None = None
     """When it was added: from `since` on, before `until`."""
@@ -385,15 +387,23 @@ def where_of(wanted: Filter) -> "tuple[str, dict[str, SqlValue]]":
     if wanted.text is not None:
         parts.append(_holds("COALESCE(command, argv)", "text"))
         params["text"] = wanted.text
-    if wanted.error is not None:
-        parts.append(f"error IS NOT NULL AND {_holds('error', 'error')}")
-        params["error"] = wanted.error
+    _add_errors(wanted, parts, params)
     for column, comparison, name in _BOUNDS:
         value = getattr(wanted, name)
         if value is not None:
             parts.append(f"{column} {comparison} :{name}")
             params[name] = value
     return " AND ".join(parts) or "1 = 1", params
+
+
+def _add_errors(wanted: Filter, parts: list[str], params: "dict[str, SqlValue]") -> None:
+    if wanted.error is not None:
+        parts.append(f"error IS NOT NULL AND {_holds('error', 'error')}")
+        params["error"] = wanted.error
+    if wanted.errors:
+        names, errors = listed("error", wanted.errors)
+        parts.append(f"COALESCE(error, '') IN ({names})")
+        params.update(errors)
 
 
 _BOUNDS = (
