@@ -1,5 +1,6 @@
 """OpenAPI: the document that describes the REST API, made from the handlers and the schema files."""
 
+import json
 import os
 
 from fastapi import FastAPI
@@ -8,6 +9,7 @@ from fastapi.routing import APIRoute
 
 from queuectl import schemas
 from queuectl.web.problems import PROBLEM
+from queuectl.web.rest.documenting import EXAMPLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,13 +85,13 @@ def _document(app: FastAPI) -> "Shape":
         for method, operation in methods.items():
             _complete(operation, method)
     components = document.setdefault("components", {})
+    known = {**components.pop("schemas", {}), **_components()}
     components["responses"] = {f"problem_{status}": _problem(status) for status in _DETAILS}
     components["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "a token of `queuectl token add`"}
     }
     document["security"] = [{}, {"token": []}]
-    own = components.pop("schemas", {})  # of parameters that are one of a few words
-    components["schemas"] = _used({**document, "own": own}, {**own, **_components()})
+    components["schemas"] = _used(document, known)
     return document
 
 
@@ -100,6 +102,7 @@ def _complete(operation: "Shape", method: str) -> None:
     operation["summary"] = first.strip().removesuffix(".")
     if rest.strip():
         operation["description"] = rest.strip()
+    _read_examples(operation)
     has_body = "requestBody" in operation
     statuses = {400, 401, 403, 422, 429, 503, *operation.pop("x-problems", ())}
     if method != "get":
@@ -110,6 +113,14 @@ def _complete(operation: "Shape", method: str) -> None:
         statuses.add(404)
     for status in sorted(statuses):
         operation["responses"][str(status)] = {"$ref": f"#/components/responses/problem_{status}"}
+
+
+def _read_examples(operation: "Shape") -> None:
+    """Write the examples out, which came as text so that their nulls were kept."""
+    for told in (*operation["responses"].values(), operation.get("requestBody", {})):
+        for medium in told.get("content", {}).values():
+            if EXAMPLE in medium:
+                medium["example"] = json.loads(medium.pop(EXAMPLE))
 
 
 def _problem(status: int) -> "Shape":

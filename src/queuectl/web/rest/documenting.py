@@ -8,6 +8,10 @@ The first sentence of the docstring is the summary, the rest the description; th
 all, is the operation's id. A schema is the name of a file in queuectl/schemas or queuectl/web/schemas, or written out.
 """
 
+import json
+
+from fastapi.responses import Response
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     Documented = dict[str, Any]
 
 JSON = "application/json"
+EXAMPLE = "x-example"
 
 
 def ref(name: str) -> "dict[str, object]":
@@ -58,21 +63,27 @@ def documented(
     """
     good: dict[str, object] = {"description": about}
     if answer is not None:
-        good["content"] = {media: {"schema": _schema(answer), "example": example}, **(more_answers or {})}
+        good["content"] = {media: _medium(answer, example), **(more_answers or {})}
     if headers:
         good["headers"] = {
             name: {"description": words, "schema": {"type": "string"}} for name, words in headers.items()
         }
     extra: dict[str, object] = {"x-problems": list(problems)}
     if body is not None:
-        content = {JSON: {"schema": _schema(body), "example": body_example}, **(more_bodies or {})}
+        content = {JSON: _medium(body, body_example), **(more_bodies or {})}
         extra["requestBody"] = {"required": is_body_needed, "content": content}
     return {
+        **({} if media == JSON else {"response_class": Response}),
         "status_code": status,
         "response_model": None,
         "responses": {status: good, **(more or {})},
         "openapi_extra": extra,
     }
+
+
+def _medium(schema: "str | Schema", example: object) -> "dict[str, object]":
+    """Return a schema with its example as text: whoever makes the document drops every null on the way."""
+    return {"schema": _schema(schema), EXAMPLE: json.dumps(example)}
 
 
 def _schema(schema: "str | Schema") -> "Schema":

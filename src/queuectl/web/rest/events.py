@@ -20,13 +20,19 @@ if TYPE_CHECKING:
 BEAT_S = 15.0
 RETRY_MS = 2000
 
+EXAMPLE = 'id: 7\nevent: change\ndata: {"version": 7, "store": "ok", "jobs": {"pending": 3}}\n\n'
 router = APIRouter(prefix="/events", tags=["events"])
 
 
 @router.get(
     "",
     response_class=StreamingResponse,
-    responses={200: {"description": "The stream", "content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={
+        200: {
+            "description": "The stream",
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}},
+        }
+    },
 )
 async def stream(
     request: Request,
