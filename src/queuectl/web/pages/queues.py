@@ -8,10 +8,13 @@ from queuectl.actions.liveness import serving
 from queuectl.actions.shapes import able, ready_since
 from queuectl.model.queue import queue_settings_shape
 from queuectl.model.states import State
-from queuectl.model.units import duration_text
+from queuectl.model.stats import Range, Spread, Stats
+from queuectl.model.units import HOUR_MS, MINUTE_MS, duration_text
 from queuectl.model.value import Value
 from queuectl.store import overview
-from queuectl.web.given import Given
+from queuectl.store.depths import Depths, depths
+from queuectl.store.stats import stats
+from queuectl.web.given import Given, SharedFigures
 from queuectl.web.templating import render
 from queuectl.web.visitor import Reader
 
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
     from queuectl.store.overview import LimitView, QueueView
     from queuectl.store.workers import Worker
+    from queuectl.web.figures import Figures
 
+MOST_MEASURED = 30
 SHOWN_STATES = (State.PENDING, State.PROCESSING, State.SCHEDULED, State.BLOCKED, State.FAILED, State.DEAD)
 
 router = APIRouter()
@@ -32,16 +37,22 @@ class Entry(Value):
     view: "QueueView"
     since: int | None
     """Since when its oldest ready job could have run."""
+    depth: tuple[int, ...] = ()
+    """How many waited, over the last hour; empty while nobody has counted."""
+    wait: Spread | None = None
+    per_minute: float | None = None
+    """How many runs ended within the last hour, of whatever kind."""
 
 
 @router.get("/queues")
-def show(request: Request, stores: Given, _visitor: Reader) -> HTMLResponse:
+def show(request: Request, stores: Given, figures: SharedFigures, _visitor: Reader) -> HTMLResponse:
     """Show every queue."""
 
     def look(tx: "Tx") -> "tuple[list[Entry], list[LimitView]]":
         return entries(tx), overview.all_limits(tx)
 
     found, limits = stores.read(look)
+    found = _with_figures(found, figures)
     return render(
         request,
         "queues.html",
@@ -54,8 +65,16 @@ def show(request: Request, stores: Given, _visitor: Reader) -> HTMLResponse:
 
 
 @router.get("/queues/{name}")
-def show_one(request: Request, name: str, stores: Given, _visitor: Reader) -> HTMLResponse:
+def show_one(
+    request: Request,
+    name: str,
+    stores: Given,
+    figures: SharedFigures,
+    _visitor: Reader,
+    range: str = "1h",  # noqa: A002
+) -> HTMLResponse:
     """Show all that is known of a queue."""
+    chosen = Range.read(range)
 
     def look(tx: "Tx") -> "tuple[QueueView, list[Worker], int]":
         view = overview.queue(tx, name)
@@ -64,6 +83,8 @@ def show_one(request: Request, name: str, stores: Given, _visitor: Reader) -> HT
         return view, serving(tx, [name]), tx.now
 
     view, serve, now = stores.read(look)
+    known = figures.get_all({f"stats {chosen} {name}": lambda tx: stats(tx, chosen, name), "depths": _depths})
+    figure, deep = known.get(f"stats {chosen} {name}"), known.get("depths")
     return render(
         request,
         "queue.html",
@@ -77,6 +98,10 @@ def show_one(request: Request, name: str, stores: Given, _visitor: Reader) -> HT
         settings=_settings(view),
         states=list(State),
         now=now,
+        range=chosen,
+        ranges=list(Range),
+        stats=None if figure is None else figure.value,
+        depth=() if deep is None or not isinstance(deep.value, Depths) else deep.value.waiting_in(name),
     )
 
 
@@ -86,6 +111,30 @@ def entries(tx: "Tx") -> list[Entry]:
     oldest = overview.oldest_by_queue(tx, [view.queue.name for view in views])
     whole = [view.replace(oldest=oldest.get(view.queue.name)) for view in views]
     return [Entry(view=view, since=None if view.oldest is None else ready_since(view)) for view in whole]
+
+
+def _with_figures(found: list[Entry], figures: "Figures") -> list[Entry]:
+    """Add what takes long to count, as far as that was done."""
+    names = [entry.view.queue.name for entry in found]
+
+    def measure(tx: "Tx") -> "dict[str, Stats]":
+        return {name: stats(tx, Range.HOUR, name) for name in names[:MOST_MEASURED]}
+
+    known = figures.get_all({"depths": _depths, f"queue stats {','.join(names)}": measure})
+    deep, measured = (known.get(name) for name in ("depths", f"queue stats {','.join(names)}"))
+    by_queue: dict[str, Stats] = {} if measured is None else measured.value  # type: ignore[assignment]
+    full = []
+    for entry in found:
+        name = entry.view.queue.name
+        depth = deep.value.waiting_in(name) if deep is not None and isinstance(deep.value, Depths) else ()
+        own = by_queue.get(name)
+        rate = None if own is None else sum(own.total.counts.values()) / own.range.buckets
+        full.append(entry.replace(depth=depth, wait=None if own is None else own.wait, per_minute=rate))
+    return full
+
+
+def _depths(tx: "Tx") -> Depths:
+    return depths(tx, (tx.now - HOUR_MS) // MINUTE_MS * MINUTE_MS, MINUTE_MS)
 
 
 def _settings(view: "QueueView") -> dict[str, str]:
