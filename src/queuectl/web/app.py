@@ -17,6 +17,7 @@ from queuectl.web.logins import Logins
 from queuectl.web.metrics import add_metrics
 from queuectl.web.openapi import add_openapi, operation_id
 from queuectl.web.pages import audit as audit_page
+from queuectl.web.pages import dlq as dlq_page
 from queuectl.web.pages import health as health_page
 from queuectl.web.pages import job as job_page
 from queuectl.web.pages import jobs as jobs_page
@@ -64,6 +65,7 @@ PAGES = (
     login_page,
     newjob_page,
     job_page,
+    dlq_page,
     queues_page,
     workers_page,
     schedules_page,
