@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from queuectl.actions.connect import connect
+from queuectl.model.states import State
 from queuectl.store import workers
 from tests.program import Cli
 from tests.store.rows import add_job, add_worker
@@ -248,3 +249,74 @@ def test_a_token_is_made_listed_and_revoked(site: Site) -> None:
 
     assert good(site.ask("DELETE", f"{API}/tokens/ci")) == {"token": "ci", "revoked": True}
     assert "no token 'ci'" in problem(site.ask("DELETE", f"{API}/tokens/ci"), 404)
+
+
+def dead(site: Site, number: int, error: str, queue: str = "default") -> list[str]:
+    """Add dead jobs and return their ids, the latest death first."""
+    with closing(connect(site.target)) as db:
+        return [add_job(db, State.DEAD, queue=queue, error=error).id for _ in range(number)][::-1]
+
+
+def test_dead_jobs_are_listed_grouped_and_tried_one_before_all(site: Site) -> None:
+    mail, others = dead(site, 3, "exit code 3", "mail"), dead(site, 2, "killed by SIGKILL")
+
+    groups = good(site.get(f"{API}/dlq/groups?range=1h"))["groups"]
+    assert isinstance(groups, list)
+    assert [(each["error"], each["count"], each["queues"]) for each in groups] == [
+        ("exit code 3", 3, {"mail": 3}),
+        ("killed by SIGKILL", 2, {"default": 2}),
+    ]
+    first = good(site.get(f"{API}/dlq?limit=3"))
+    second = good(site.get(f"{API}/dlq?limit=3&cursor={first['next']}"))
+    assert [job["id"] for page in (first, second) for job in page["jobs"]] == [*others, *mail]  # type: ignore[attr-defined]
+    assert second["next"] is None
+    only_mail = good(site.get(f"{API}/dlq?error=exit%20code%203"))["jobs"]
+    assert isinstance(only_mail, list)
+    assert [job["id"] for job in only_mail] == mail
+
+    tried = good(site.post(f"{API}/dlq/retry", {"error": "exit code 3", "queue": "mail", "canary": True}))
+    assert isinstance(tried["canary"], dict)
+    assert (tried["canary"]["id"], tried["rest"]) == (mail[0], 2)
+    assert good(site.post(f"{API}/dlq/retry", {"error": "exit code 3", "dry_run": True})) == {"count": 2}
+    assert good(site.post(f"{API}/dlq/retry", {"error": "exit code 3"})) == {"count": 2}
+    named = good(site.post(f"{API}/dlq/retry", {"ids": [others[0]]}))["jobs"]
+    assert isinstance(named, list)
+    assert [(each["id"], each["was"]) for each in named] == [(others[0], "dead")]
+    assert "not in the DLQ" in problem(site.post(f"{API}/dlq/retry", {"ids": [others[0]]}), 409)
+    assert good(site.post(f"{API}/dlq/purge", {"all": True})) == {"count": 1}
+    assert good(site.get(f"{API}/dlq")) == {"jobs": [], "next": None}
+    assert "no dead job matches" in problem(site.post(f"{API}/dlq/retry", {"all": True, "canary": True}), 404)
+
+
+def test_nobody_retries_or_purges_all_dead_jobs_by_saying_nothing(local_site: Site) -> None:
+    job = dead(local_site, 1, "exit code 3")[0]
+
+    for act in ("retry", "purge"):
+        path = f"{API}/dlq/{act}"
+        for body in ({}, None, {"queue": None}, {"all": False}):
+            assert "which jobs?" in problem(local_site.post(path, body), 422), body
+        assert "ids is to be a list" in problem(local_site.post(path, {"ids": None}), 422)
+        assert "ids is empty" in problem(local_site.post(path, {"ids": []}), 422)
+        assert "either ids or a filter" in problem(local_site.post(path, {"ids": [job], "all": True}), 422)
+        assert "did you mean 'error'" in problem(local_site.post(path, {"eror": "x"}), 422)
+    assert "either ids or canary" in problem(local_site.post(f"{API}/dlq/retry", {"ids": [job], "canary": True}), 422)
+    assert len(good(local_site.get(f"{API}/dlq"))["jobs"]) == 1  # type: ignore[arg-type]
+
+
+def test_statistics_are_those_of_the_command_line(site: Site, cli: Cli) -> None:
+    cli.enqueue("true")
+    cli.enqueue("--max-retries", "0", "exit 3")
+    cli.drain()
+
+    def told(query: str) -> dict[str, object]:
+        return good(site.get(f"{API}/stats?{query}")) | {"now": None}
+
+    for query in ("range=24h", "range=7d&queue=default"):
+        words = [word for part in query.split("&") for word in (f"--{part.partition('=')[0]}", part.partition("=")[2])]
+        before = told(query)
+        printed = cli.json("stats", *words)[0] | {"now": None}
+        assert printed in (before, told(query))  # a bucket may have begun in between
+        assert isinstance(before["total"], dict)
+        assert (before["total"]["completed"], before["total"]["failures"]) == (1, 1)
+    assert "bad range" in problem(site.get(f"{API}/stats?range=2h"), 422)
+    assert "no queue 'gone'" in problem(site.get(f"{API}/stats?queue=gone"), 404)

@@ -32,6 +32,7 @@ from queuectl.web.problems import add_problems
 from queuectl.web.reach import Reach
 from queuectl.web.rest import (
     audit,
+    dlq,
     events,
     groups,
     jobacts,
@@ -41,6 +42,7 @@ from queuectl.web.rest import (
     queues,
     schedules,
     settings,
+    stats,
     status,
     tokens,
     workers,
@@ -58,7 +60,23 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 API = "/api/v1"
-REST = (jobs, jobacts, output, groups, events, queues, limits, workers, schedules, settings, audit, status, tokens)
+REST = (
+    jobs,
+    jobacts,
+    output,
+    groups,
+    events,
+    queues,
+    limits,
+    workers,
+    schedules,
+    settings,
+    audit,
+    status,
+    tokens,
+    dlq,
+    stats,
+)
 PAGES = (
     overview_page,
     jobs_page,
