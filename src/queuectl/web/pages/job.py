@@ -92,6 +92,7 @@ def show(
         job=job,
         buttons=_buttons(job, visitor),
         may_submit=visitor.may(Role.SUBMIT),
+        may_delete=visitor.may(Role.ADMIN),
         edits=edit_fields(job, known.after) if visitor.may(Role.OPERATE) else [],
         spans=timeline(job, known.runs, known.now),
         runs=[(each, end_words(each), kind_of(each)) for each in known.runs],

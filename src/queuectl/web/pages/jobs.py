@@ -11,11 +11,11 @@ from queuectl.model.job import Job
 from queuectl.model.states import FINAL, State
 from queuectl.model.token import Role
 from queuectl.model.value import Value
-from queuectl.store import jobs, listing, overview
+from queuectl.store import jobs, listing
 from queuectl.store.listing import Sorting
-from queuectl.web.given import Given, figures_of
+from queuectl.web.given import Given, board_of, figures_of
 from queuectl.web.templating import render
-from queuectl.web.views.columns import COLUMNS, DEFAULT_COLUMNS
+from queuectl.web.views.columns import COLUMNS
 from queuectl.web.views.joblist import LIMITS, SINCE, Asked, key_text, read_asked, read_key
 from queuectl.web.visitor import Reader
 
@@ -35,19 +35,24 @@ VERBS = (
 
 
 class Found(Value):
-    """What the list shows: one page, and how many there are."""
+    """One page of the list."""
 
     jobs: list[Job]
     has_newer: bool
     has_older: bool
-    total: int | None
-    """How many match; None where counting them takes long."""
-    counts: "dict[State, int]"
-    """How many are in each state, of the queue that is asked for."""
-    queues: list[str]
-    has_any: bool
     named: Job | None
     """The job whose id is just what is searched for."""
+
+
+class Counted(Value):
+    """How many jobs there are, as all dashboards are told, or nothing while the store cannot be read."""
+
+    states: "dict[State, int]"
+    """In each state, of the queue that is asked for."""
+    queues: list[str]
+    has_any: bool
+    total: int | None
+    """How many match; None: not counted yet."""
 
 
 @router.get("/jobs")
@@ -68,16 +73,15 @@ def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
         status=200 if problem is None else 422,
         asked=asked,
         found=found,
-        total=None if found is None else _counted(request, asked, found),
+        counted=_counted(request, asked, found),
         problem=problem,
         rows=[] if found is None else found.jobs,
         columns=[COLUMNS[name] for name in asked.columns],
         all_columns=list(COLUMNS.values()),
-        default_columns=DEFAULT_COLUMNS,
         states=list(State),
         since_choices=SINCE,
         limits=LIMITS,
-        verbs=VERBS if visitor.may(Role.OPERATE) else (),
+        verbs=[verb for verb in VERBS if visitor.may(Role.ADMIN if verb[0] == "delete" else Role.OPERATE)],
         may_submit=visitor.may(Role.SUBMIT),
         retryable=FINAL | {State.FAILED, State.SCHEDULED},
         final=FINAL,
@@ -87,56 +91,51 @@ def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
     )
 
 
-def _counted(request: Request, asked: Asked, found: Found) -> int | None:
-    """Return how many match: as it was read with the page, else as it was last counted; None: not counted yet."""
-    if found.total is not None:
-        return found.total
-    wanted = request.query_params
-    figure = figures_of(request).get(
-        f"jobs {asked.filter_query}", lambda tx: jobs.count_matching(tx, read_asked(wanted, tx.now).wanted)
+def _counted(request: Request, asked: Asked, found: Found | None) -> Counted:
+    seen = board_of(request).current().found
+    by_queue = {} if seen is None else seen.counts
+    chosen = by_queue.values() if asked.wanted.queue is None else [by_queue.get(asked.wanted.queue, {})]
+    states = {state: sum(each.get(state, 0) for each in chosen) for state in State}
+    return Counted(
+        states=states,
+        queues=[] if seen is None else [queue.name for queue in seen.queues],
+        has_any=any(count for each in by_queue.values() for count in each.values()),
+        total=None if found is None else _total(request, asked, found, states),
     )
+
+
+def _total(request: Request, asked: Asked, found: Found, states: "dict[State, int]") -> int | None:
+    """Return how many match: all that are shown, as all are told, or as it was last counted by itself."""
+    if not found.has_newer and not found.has_older:
+        return len(found.jobs)
+    wanted, params = asked.wanted, request.query_params
+    if wanted == jobs.Filter(states=wanted.states, queue=wanted.queue):
+        return sum(states[state] for state in wanted.states or State)
+    name = f"jobs {asked.filter_query}"
+
+    def count(tx: "Tx") -> int:
+        return jobs.count_matching(tx, read_asked(params, tx.now).wanted)  # the hour before now moves on
+
+    figure = figures_of(request).get({name: count}).get(name)
     return figure.value if figure is not None and isinstance(figure.value, int) else None
 
 
 def _look(tx: "Tx", asked: Asked) -> Found:
-    sorting = Sorting(order=asked.order, is_reversed=asked.is_reversed)
-    shown, has_newer, has_older = _page(tx, asked, sorting)
-    by_queue = jobs.counts(tx)
-    of_queue = by_queue.values() if asked.wanted.queue is None else [by_queue.get(asked.wanted.queue, {})]
-    counts = {state: sum(each.get(state, 0) for each in of_queue) for state in State}
-    queues = [view.queue.name for view in overview.all_queues(tx)]
-    return Found(
-        jobs=shown,
-        has_newer=has_newer,
-        has_older=has_older,
-        total=_total(tx, asked, shown, counts, is_whole=not has_newer and not has_older),
-        counts=counts,
-        queues=queues,
-        has_any=any(map(any, map(dict.values, by_queue.values()))),
-        named=None if asked.wanted.text is None else jobs.find(tx, asked.wanted.text.strip()),
-    )
+    shown, has_newer, has_older = _page(tx, asked, Sorting(order=asked.order, is_reversed=asked.is_reversed))
+    text = asked.wanted.text
+    named = None if text is None else jobs.find(tx, text.strip())
+    return Found(jobs=shown, has_newer=has_newer, has_older=has_older, named=named)
 
 
 def _page(tx: "Tx", asked: Asked, sorting: Sorting) -> "tuple[list[Job], bool, bool]":
     """Return one page, and whether there are jobs before and behind it."""
     parts = [asked.wanted]
     if asked.before is not None:
-        key = read_key(asked.before)
-        found = listing.page_before(tx, parts, sorting, asked.limit + 1, key)
+        found = listing.page_before(tx, parts, sorting, asked.limit + 1, read_key(asked.before))
         return found[-asked.limit :], len(found) > asked.limit, True
     after = None if asked.after is None else read_key(asked.after)
     found = listing.page(tx, parts, sorting, asked.limit + 1, after)
     return found[: asked.limit], after is not None, len(found) > asked.limit
-
-
-def _total(tx: "Tx", asked: Asked, shown: list[Job], counts: "dict[State, int]", *, is_whole: bool) -> int | None:
-    """Return how many match, exactly, where that is known or quickly counted."""
-    if is_whole:
-        return len(shown)
-    wanted = asked.wanted
-    if wanted == jobs.Filter(states=wanted.states, queue=wanted.queue):
-        return sum(counts[state] for state in wanted.states or State)
-    return jobs.count_matching(tx, wanted) if asked.is_counted_quickly else None
 
 
 def _newer(asked: Asked, found: Found | None) -> str | None:

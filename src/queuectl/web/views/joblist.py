@@ -61,12 +61,6 @@ class Asked(Value):
         """Whether not every job is meant."""
         return bool(self.filters or self.states)
 
-    @property
-    def is_counted_quickly(self) -> bool:
-        """Whether indexes alone tell how many there are."""
-        wanted = self.wanted
-        return wanted == Filter(states=wanted.states, queue=wanted.queue, group=wanted.group)
-
     def address(self, **changes: "str | Sequence[str] | None") -> str:
         """Return the query of the same list with some things otherwise, from its first page on."""
         given = {name: values for name, values in self.given.items() if name not in _PLACE}

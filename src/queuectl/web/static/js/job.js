@@ -1,7 +1,7 @@
 // The page of one job: the form that edits it. Its log is begun in joblog.js.
 import { refresh } from "./live.js";
 import { send, whileBusy } from "./acts.js";
-import { notice } from "./notices.js";
+import { notice, problem } from "./notices.js";
 import { fieldOf, items, quoted } from "./fields.js";
 
 const dialog = document.getElementById("edit");
@@ -49,8 +49,25 @@ function commandLine(changed) {
 
 function show() {
   const line = commandLine(changes());
-  document.getElementById("edit-command").textContent = line;
+  document.getElementById("edit-line").textContent = line;
   document.getElementById("edit-copy").dataset.copy = line;
+}
+
+/** Show the form as the job is now: what may change depends on where it stands. */
+async function open() {
+  try {
+    const page = await send("GET", location.pathname.slice((document.body.dataset.base ?? "").length), undefined, {
+      headers: { Accept: "text/html" },
+    });
+    const fresh = new DOMParser().parseFromString(page, "text/html").getElementById("edit-fields");
+    if (fresh) document.getElementById("edit-fields").replaceWith(document.importNode(fresh, true));
+  } catch (error) {
+    problem(error);
+    return;
+  }
+  document.getElementById("edit-wrong").hidden = true;
+  show();
+  dialog.showModal();
 }
 
 async function save() {
@@ -61,7 +78,6 @@ async function save() {
   if (!changed.size) return dialog.close();
   try {
     await send("PATCH", `/api/v1/jobs/${encodeURIComponent(form.dataset.job)}`, body(changed));
-    for (const input of changed.values()) input.defaultValue = input.value;
     dialog.close();
     notice(`Job ${form.dataset.job} is edited`);
     refresh();
@@ -79,10 +95,8 @@ async function save() {
 
 if (dialog) {
   document.addEventListener("click", (event) => {
-    if (!event.target.closest("#edit-button")) return;
-    form.reset();
-    show();
-    dialog.showModal();
+    const button = event.target.closest("#edit-button");
+    if (button) whileBusy(button, open);
   });
   form.addEventListener("input", show);
   form.addEventListener("submit", (event) => {

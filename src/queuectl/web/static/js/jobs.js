@@ -52,27 +52,38 @@ function clear() {
 async function actOn(verb) {
   const ids = isAll ? null : picked().map((row) => row.dataset.id);
   const which = ids === null ? matching() : { ids: picked().map((row) => `${row.dataset.key}-${row.dataset.key}`) };
-  const url = `/api/v1/jobs/${verb}`;
   try {
-    const trial = await send("POST", url, { ...which, dry_run: true });
-    if (!trial.count) {
-      notice(`No job to ${verb}`, { kind: "warning", hint: passedWords(trial.passed_by) });
-      return;
-    }
-    const isSure = await ask(`${words[verb]} ${jobs(trial.count)}?`, {
-      yes: `${words[verb]} ${jobs(trial.count)}`,
-      isDangerous: verb === "delete" || verb === "cancel",
-      text: passedWords(trial.passed_by),
-      command: commandLine(verb, ids),
-    });
-    if (!isSure) return;
-    const done = await send("POST", url, which);
-    notice(`${words[verb]}: ${jobs(done.count)}`, { hint: passedWords(done.passed_by) });
-    clear();
+    while (!(await actOnce(verb, ids, which)));
   } catch (error) {
     problem(error);
   } finally {
     refresh();
+  }
+}
+
+/** Return whether it came to an end: done or not. Else there are more by now than were agreed to. */
+async function actOnce(verb, ids, which) {
+  const url = `/api/v1/jobs/${verb}`;
+  const trial = await send("POST", url, { ...which, dry_run: true });
+  if (!trial.count) {
+    notice(`No job to ${verb}`, { kind: "warning", hint: passedWords(trial.passed_by) });
+    return true;
+  }
+  const isSure = await ask(`${words[verb]} ${jobs(trial.count)}?`, {
+    yes: `${words[verb]} ${jobs(trial.count)}`,
+    isDangerous: verb === "delete" || verb === "cancel",
+    text: passedWords(trial.passed_by),
+    command: commandLine(verb, ids),
+  });
+  if (!isSure) return true;
+  try {
+    const done = await send("POST", url, { ...which, max: trial.count });
+    notice(`${words[verb]}: ${jobs(done.count)}`, { hint: passedWords(done.passed_by) });
+    clear();
+    return true;
+  } catch (error) {
+    if (error.status === 409 && /more than max/.test(error.message)) return false;
+    throw error;
   }
 }
 

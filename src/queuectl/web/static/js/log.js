@@ -3,7 +3,7 @@
 import { PLAIN, Screen, span, textOf } from "./ansi.js";
 
 const BLOCK = 200; // lines that are laid out together; those out of sight are not
-const MOST_LINES = 20_000; // of one run that are kept while it is followed
+const MOST_LINES = 50_000; // of one run that are kept while it is followed
 const FOLD = 4_000; // characters of a line that are drawn at once
 const MOST_MARKS = 5_000;
 const SEARCH_MS = 150;
@@ -28,7 +28,6 @@ export class Part {
   /** Add what came; return the rows that changed. */
   feed(text) {
     const first = this.screen.feed(text);
-    this._drop();
     const lines = this.screen.lines;
     const changed = [];
     for (let place = Math.max(0, Math.min(first, this.rows.length - 1)); place < lines.length; place += 1) {
@@ -46,7 +45,7 @@ export class Part {
     screen.feed(text.endsWith("\n") ? text.slice(0, -1) : text);
     const holder = element("div");
     const rows = screen.lines.map((line) => addRow(holder, line));
-    rows.forEach(draw);
+    rows.forEach((row) => draw(row));
     this.above = rows.concat(this.above);
     this.higher.prepend(...holder.childNodes);
   }
@@ -61,17 +60,18 @@ export class Part {
     return this.above.length + this.rows.length - (last && last.line.length === 0 ? 1 : 0);
   }
 
-  _drop() {
-    const over = this.screen.lines.length - MOST_LINES;
+  /** Let go of the oldest lines of an output that goes on and on. */
+  trim() {
+    const over = this.above.length + this.rows.length - MOST_LINES;
     if (over <= 0) return;
-    const count = Math.ceil(over / BLOCK) * BLOCK;
+    const count = Math.min(this.rows.length - 1, Math.ceil(over / BLOCK) * BLOCK);
     this.screen.drop(count);
     for (const row of this.rows.splice(0, count)) {
       const block = row.node.parentNode;
       row.node.remove();
       if (block && !block.firstChild) block.remove();
     }
-    this.dropped += count;
+    this.dropped += count + this.above.length;
     this.above = [];
     this.higher.replaceChildren();
   }
@@ -103,8 +103,9 @@ export class LogView {
     return part;
   }
 
-  feed(part, text) {
+  feed(part, text, { isFollowed = false } = {}) {
     part.feed(text);
+    if (isFollowed) part.trim();
     if (this.find.value) this._searchSoon();
     if (this.isFollowing) this.toEnd();
   }
@@ -117,8 +118,10 @@ export class LogView {
     if (this.find.value) this._searchSoon();
   }
 
-  toEnd() {
+  /** Go to the end; what was out of sight gets its height only when it is seen, so the end may move. */
+  toEnd(tries = 3) {
     this.body.scrollTop = this.body.scrollHeight;
+    if (tries) requestAnimationFrame(() => this.isFollowing && this.toEnd(tries - 1));
   }
 
   _listen() {
@@ -232,6 +235,7 @@ function addRow(holder, line) {
   }
   const node = element("div", "log-line");
   block.append(node);
+  block.style.setProperty("--lines", block.childElementCount);
   return { line, node, isWhole: false };
 }
 
