@@ -116,7 +116,7 @@ def _total(request: Request, asked: Asked, found: Found, states: "dict[State, in
     def count(tx: "Tx") -> int:
         return jobs.count_matching(tx, read_asked(params, tx.now).wanted)  # the hour before now moves on
 
-    figure = figures_of(request).get({name: count}).get(name)
+    figure = figures_of(request).get(name, count)
     return figure.value if figure is not None and isinstance(figure.value, int) else None
 
 
