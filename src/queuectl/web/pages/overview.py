@@ -12,7 +12,7 @@ from queuectl.model.units import HOUR_MS, MINUTE_MS
 from queuectl.model.value import Value
 from queuectl.store import jobs
 from queuectl.store.depths import Depths, depths
-from queuectl.store.failing import failing
+from queuectl.store.error_groups import failing
 from queuectl.store.stats import queue_figures, stats
 from queuectl.system.disk import space_of
 from queuectl.web.given import SharedBoard, SharedFigures
@@ -104,7 +104,7 @@ def show(
         stats=known.get(f"stats {chosen}"),
         depths=deep,
         queues=_lines(view, _listed(known, "queues", QueueFigures)),
-        failing=known.get("failing"),
+        failing=known.get(f"failing {chosen}"),
         crews=_crews(view, _listed(known, "running", Job)),
     )
 
@@ -116,7 +116,7 @@ def _wanted(chosen: Range) -> "dict[str, Callable[[Tx], object]]":
         f"stats {Range.HOUR}": lambda tx: stats(tx, Range.HOUR),
         f"stats {chosen}": lambda tx: stats(tx, chosen),
         "queues": queue_figures,
-        "failing": lambda tx: failing(tx, MOST_FAILING),
+        f"failing {chosen}": lambda tx: failing(tx, chosen)[:MOST_FAILING],
     }
 
 
