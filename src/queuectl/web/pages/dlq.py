@@ -93,7 +93,7 @@ def show(
         queue=queue,
         of_queue=f" of queue {queue}" if queue else "",
         queue_flags=" ".join(["", *_flags(queue)]),
-        whole={"queue": queue} if queue else {},
+        whole={"queue": queue} if queue else {"all": True},
         all_query=urlencode({"state": "dead", **({"queue": queue} if queue else {})}),
         canary=tried,
         canary_left=next((entry.group.count for entry in entries if entry.group.name == error), 0) if error else 0,
