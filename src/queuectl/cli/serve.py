@@ -30,7 +30,7 @@ EXAMPLES = """\
   queuectl serve --root-path /queue                     behind a proxy that serves it below /queue
 """
 PORT = 8787
-_HOST_NAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[?[0-9A-Fa-f:.]+\]?"
+_HOST_NAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?"
 _ROOT_PATH = r"(/[A-Za-z0-9._~-]+)*/?"
 
 
@@ -89,10 +89,20 @@ def _certificate(args: "Args") -> tuple[str, str] | None:
 
 def _check_names(args: "Args") -> None:
     for flag, name in (("--host", args.host), *(("--allow-host", each) for each in args.allow_host or ())):
-        if not ascii_pattern(_HOST_NAME).fullmatch(name):
+        if not (ascii_pattern(_HOST_NAME).fullmatch(name) or _is_address(name.strip("[]"))):
             raise BadInput(f"bad {flag} {name!r}", hint="give a name or an address, without port or scheme")
     if args.root_path is not None and not ascii_pattern(_ROOT_PATH).fullmatch(args.root_path or "-"):
         raise BadInput(f"bad --root-path {args.root_path!r}", hint="write it as in the address: /queue")
+
+
+def _is_address(text: str) -> bool:
+    import ipaddress
+
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _reach(args: "Args", listener: "socket.socket", *, is_tls: bool) -> "Reach":
