@@ -10,16 +10,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TypeVar
 
 from queuectl.actions.connect import Target, open_if_there
 from queuectl.errors import QueuectlError
 from queuectl.store import workers
+from tests import nursery
 
 PROGRAM = str(Path(sys.executable).with_name("queuectl"))
 QUOTED = shlex.quote(PROGRAM)
 """The program as a shell line names it: a clone may lie in a folder with a blank in its name."""
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
+DRAIN_S = 280.0
 Found = TypeVar("Found")
 
 
@@ -31,6 +34,8 @@ class Cli:
         self.folder = folder
         self.prefix: tuple[str, ...] = ()
         """What runs the program, where it is not to be run as it is: `setpriv ...`, `strace ...`."""
+        self.is_fresh = False
+        """Whether every call is to be a program of its own from its first instruction on, whatever that costs."""
         self._started: list[subprocess.Popen[str]] = []
 
     @property
@@ -43,15 +48,33 @@ class Cli:
         self, *words: str, stdin: str = "", env: Mapping[str, str] = {}, timeout: float = DEADLINE_S
     ) -> subprocess.CompletedProcess[str]:
         """Run a command line and return its exit code and streams, whatever they are."""
+        environ = {**self.environ, **env}
+        if not self.prefix and not self.is_fresh and nursery.suits(words, environ):
+            return self._run_child(words, stdin, environ, timeout)
         return subprocess.run(
             [*self.prefix, PROGRAM, *words],
             input=stdin,
-            env={**self.environ, **env},
+            env=environ,
             cwd=self.folder,
             capture_output=True,
             text=True,
             timeout=timeout,
         )
+
+    def _run_child(
+        self, words: Sequence[str], stdin: str, environ: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command line in a process that need not import the program first."""
+        argv = [PROGRAM, *words]
+        with TemporaryFile() as given, TemporaryFile() as printed, TemporaryFile() as said:
+            given.write(stdin.encode())
+            given.seek(0)
+            code = nursery.run(argv, environ, str(self.folder), (given, printed, said), timeout)
+            texts = []
+            for file in (printed, said):
+                file.seek(0)
+                texts.append(file.read().decode().replace("\r\n", "\n").replace("\r", "\n"))
+        return subprocess.CompletedProcess(argv, code, *texts)
 
     def ok(self, *words: str, stdin: str = "", env: Mapping[str, str] = {}) -> str:
         """Run a command line that must succeed and return what it printed."""
@@ -93,7 +116,8 @@ class Cli:
 
     def drain(self, *words: str) -> None:
         """Run workers until nothing is left to do."""
-        self.ok("worker", "start", "--until-idle", *words)
+        done = self.run("worker", "start", "--until-idle", *words, timeout=DRAIN_S)
+        assert done.returncode == 0, f"drain {words} -> {done.returncode}: {done.stderr}"
 
     def clean_up(self) -> None:
         """End what is left of this test's own processes."""

@@ -50,6 +50,7 @@ class Run:
         self._ledger = Ledger(folder)
         self._dice = random.Random(f"{seed} rounds")
         cli = Cli(store.target, folder)
+        cli.is_fresh = True
         for name, value in SETTINGS.items():
             cli.ok("config", "set", name, value)
         self._calls = Calls(cli, self._notes)
