@@ -55,7 +55,7 @@ def test_what_the_unit_starts_are_two_workers_that_a_sigterm_ends(cli: Cli) -> N
     try:
         wait_for_workers(cli, 2)
         supervisor.send_signal(signal.SIGTERM)
-        said = supervisor.communicate(timeout=30)[1]
+        said = supervisor.communicate(timeout=100)[1]
     finally:
         supervisor.kill()
         supervisor.communicate()

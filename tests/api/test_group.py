@@ -19,7 +19,7 @@ def test_a_group_is_waited_for_and_its_jobs_are_counted(queue: Queue, cli: Cli) 
     group = filled(queue, "true", "exit 3", "sleep 0.2")
     cli.ok("worker", "start", "-d")
 
-    assert group.wait(timeout=30) is group
+    assert group.wait(timeout=100) is group
 
     counts = group.counts()
     assert (counts[State.COMPLETED], counts[State.DEAD], counts[State.PENDING]) == (2, 1, 0)

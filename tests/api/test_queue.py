@@ -174,7 +174,7 @@ def test_a_wait_in_one_thread_hears_of_what_another_does(queue: Queue) -> None:
     thread = threading.Thread(target=cancel)
     thread.start()
 
-    assert job.wait(timeout=30).state is State.CANCELLED
+    assert job.wait(timeout=100).state is State.CANCELLED
     thread.join()
 
 

@@ -268,7 +268,7 @@ def test_a_watched_group_is_an_object_per_change(cli: Cli) -> None:
     cli.ok("cancel", "--group", "g")
     second = json.loads(process.stdout.readline())
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=100)
 
     assert (first["jobs"]["blocked"], second["jobs"]["cancelled"]) == (1, 1)
     assert process.returncode == 0

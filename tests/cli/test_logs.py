@@ -111,7 +111,7 @@ def test_it_ends_when_nobody_reads_any_more(worker: Cli) -> None:
     job_id = worker.enqueue("echo ready; sleep 60")
 
     line = f"{QUOTED} logs -f {job_id} | grep -q ready"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=worker.environ, capture_output=True, timeout=30)
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=worker.environ, capture_output=True, timeout=100)
 
     assert (done.returncode, done.stderr) == (0, b"")
     assert worker.job(job_id)["state"] == "processing"

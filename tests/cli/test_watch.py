@@ -25,7 +25,7 @@ def test_each_change_is_an_object_a_line_and_an_interrupt_is_the_end(cli: Cli) -
     cli.ok("cancel", "last")
     third = json.loads(process.stdout.readline())
     process.send_signal(signal.SIGINT)
-    rest, said = process.communicate(timeout=30)
+    rest, said = process.communicate(timeout=100)
 
     assert [one["jobs"]["pending"] for one in (first, second, third)] == [0, 1, 0]
     assert third["jobs"]["cancelled"] == 1
@@ -45,7 +45,7 @@ def test_in_a_pipe_each_change_is_a_block_of_text(cli: Cli) -> None:
     assert first[0].split()[:2] == ["QUEUE", "PENDING"]
     assert first[1].split()[:2] == ["default", "1"]
     assert [line.split()[:2] for line in second[1:4]] == [["default", "1"], ["mail", "1"], ["(all)", "2"]]
-    process.communicate(timeout=30)
+    process.communicate(timeout=100)
     assert process.returncode == 0
 
 

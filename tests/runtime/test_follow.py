@@ -38,6 +38,14 @@ def worker(cli: Cli) -> Cli:
     return cli
 
 
+@pytest.fixture
+def sparing(cli: Cli) -> Cli:
+    """The program, with such a worker that keeps 64 KiB of an output; it was told so before it began."""
+    cli.ok("config", "set", "max_output_bytes", "64KiB")
+    cli.ok("worker", "start", "-d", "-j", "4")
+    return cli
+
+
 def go(cli: Cli) -> None:
     """Let a command that waits go on."""
     (cli.folder / "go").touch()
@@ -83,34 +91,32 @@ def test_output_is_shown_while_the_command_runs(worker: Cli, db: Database) -> No
     assert worker.job(job_id)["state"] == "completed"
 
 
-def test_a_long_output_is_followed_through_all_its_segments(worker: Cli, db: Database) -> None:
-    worker.ok("config", "set", "max_output_bytes", "64KiB")
+def test_a_long_output_is_followed_through_all_its_segments(sparing: Cli, db: Database) -> None:
     lines = 60_000
-    job_id = worker.enqueue(
+    job_id = sparing.enqueue(
         f"i=0; while [ $i -lt 12 ]; do seq -f %07g $((i * 5000)) $((i * 5000 + 4999)); i=$((i + 1)); sleep 0.15; done; "
         f"{UNTIL_GO}; echo end"
     )
     seen, at_end = b"", b"%07d\n" % (lines - 1)
 
-    for chunk in chunks_of(worker, db, job_id):
+    for chunk in chunks_of(sparing, db, job_id):
         seen += chunk.data
         if seen.endswith(at_end):
-            go(worker)
+            go(sparing)
 
     assert_exact(seen, b"".join(b"%07d\n" % number for number in range(lines)) + b"end\n")
     assert len(seen) > 128 << 10  # more than is kept: it was seen while it was there
 
 
-def test_output_that_comes_faster_than_it_is_read_is_left_out_and_counted(worker: Cli, db: Database) -> None:
-    worker.ok("config", "set", "max_output_bytes", "64KiB")
-    job_id = worker.enqueue(f"echo begin; {UNTIL_GO}; seq -f %07g 0 99999")
+def test_output_that_comes_faster_than_it_is_read_is_left_out_and_counted(sparing: Cli, db: Database) -> None:
+    job_id = sparing.enqueue(f"echo begin; {UNTIL_GO}; seq -f %07g 0 99999")
     seen = b""
 
-    for chunk in chunks_of(worker, db, job_id):
+    for chunk in chunks_of(sparing, db, job_id):
         seen += chunk.data
         if seen == b"begin\n":
-            go(worker)
-            worker.wait_for_state(job_id, "completed")
+            go(sparing)
+            sparing.wait_for_state(job_id, "completed")
 
     assert NOTICE.search(seen)
     assert_exact(seen, b"begin\n" + b"".join(b"%07d\n" % number for number in range(100_000)))
@@ -186,18 +192,17 @@ def test_a_job_that_is_cancelled_before_it_ran_has_nothing_to_show(cli: Cli, db:
     assert list(chunks_of(cli, db, job_id)) == []
 
 
-def test_a_worker_that_is_killed_while_followed_is_followed_into_the_next_run(worker: Cli, db: Database) -> None:
-    worker.ok("config", "set", "max_output_bytes", "64KiB")
-    job_id = worker.enqueue(
+def test_a_worker_that_is_killed_while_followed_is_followed_into_the_next_run(sparing: Cli, db: Database) -> None:
+    job_id = sparing.enqueue(
         "echo run $QUEUECTL_RUN; [ $QUEUECTL_RUN = 2 ] || { seq -f %07g 0 9999; echo here; sleep 60; }"
     )
     printed = b"run 1\n" + b"".join(b"%07d\n" % number for number in range(10_000)) + b"here\n"
     seen = {1: b"", 2: b""}
 
-    for chunk in chunks_of(worker, db, job_id):
+    for chunk in chunks_of(sparing, db, job_id):
         seen[chunk.run] += chunk.data
         if chunk.run == 1 and seen[1].endswith(b"here\n"):
-            os.kill(int(str(worker.json("worker", "list")[0]["pid"])), signal.SIGKILL)
+            os.kill(int(str(sparing.json("worker", "list")[0]["pid"])), signal.SIGKILL)
 
     assert_exact(seen[1], printed)
     assert seen[2] == b"run 2\n"
@@ -332,14 +337,13 @@ def test_output_as_it_is_now_is_not_waited_for(worker: Cli, db: Database) -> Non
     assert last == b"5000\n"
 
 
-def test_output_of_a_command_that_never_rests_has_an_end(worker: Cli, db: Database) -> None:
-    worker.ok("config", "set", "max_output_bytes", "64KiB")
-    job_id = worker.enqueue("yes")
-    wait_for(lambda: size_of(worker, db, job_id) > 1 << 20, "much output")
+def test_output_of_a_command_that_never_rests_has_an_end(sparing: Cli, db: Database) -> None:
+    job_id = sparing.enqueue("yes")
+    wait_for(lambda: size_of(sparing, db, job_id) > 1 << 20, "much output")
     job = find(db, job_id)
     (run,) = db.read(lambda tx: attempts.runs_of(tx, job))
 
-    assert sum(len(chunk.data) for chunk in output_of(worker.target, db, job, run)) > 0
+    assert sum(len(chunk.data) for chunk in output_of(sparing.target, db, job, run)) > 0
 
 
 def test_a_run_is_picked_by_its_number_or_the_newest_with_an_attempt_number(db: Database) -> None:

@@ -27,7 +27,7 @@ def test_a_turn_ends_at_its_time() -> None:
 
     Loop().turn(begun + 0.1)
 
-    assert 0.09 <= time.monotonic() - begun < 5
+    assert 0.09 <= time.monotonic() - begun < 60
 
 
 def test_a_time_that_has_passed_does_not_wait() -> None:
@@ -35,7 +35,7 @@ def test_a_time_that_has_passed_does_not_wait() -> None:
 
     Loop().turn(begun - 100)
 
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
 
 
 def test_what_is_readable_is_called_back_at_once() -> None:

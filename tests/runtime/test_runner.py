@@ -270,7 +270,7 @@ class TestOutput:
         bench.finish(runner)
 
         assert seen == b"begun\n"
-        assert runner.elapsed_s < 5
+        assert runner.elapsed_s < 60
 
     def test_output_that_begins_late_can_be_read_while_it_runs(self, bench: Bench) -> None:
         runner = bench.start("sleep 0.5; echo late; sleep 600")
@@ -301,7 +301,7 @@ class TestOutput:
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
         assert (report.outcome.is_success, report.output_tail) == (True, b"done\n")
-        assert runner.elapsed_s < 5
+        assert runner.elapsed_s < 60
 
     def test_a_child_that_floods_the_pipe_does_not_delay_the_end(self, bench: Bench, tmp_path: Path) -> None:
         runner = bench.start(f"yes flood & echo $! >{tmp_path}/pid; sleep 0.3")
@@ -311,7 +311,7 @@ class TestOutput:
         wait_for(lambda: not is_running(flood) or None, "the child to find its pipe closed")
 
         assert report.outcome.is_success
-        assert runner.elapsed_s < 5
+        assert runner.elapsed_s < 60
 
     def test_a_log_that_cannot_be_written_does_not_stop_the_command(self, bench: Bench) -> None:
         os.rmdir(bench.home.logs)
@@ -342,48 +342,49 @@ class TestStops:
 
         assert outcome.kind is OutcomeKind.TIMED_OUT
         assert bench.living(runner) == []
-        assert 0.5 <= runner.elapsed_s < 10
+        assert runner.elapsed_s >= 0.5
 
     def test_a_child_in_a_session_of_its_own_is_found_by_its_mark(self, bench: Bench) -> None:
-        runner = bench.start("setsid sleep 600 & sleep 600", timeout_s=0.3, **SHORT_GRACE)
-        bench.turn_until(runner, lambda: len(bench.living(runner)) == 3)
+        runner = bench.start("setsid sleep 600 & sleep 600", timeout_s=600, **SHORT_GRACE)
 
-        outcome = bench.finish(runner).outcome
+        outcome = bench.time_out(runner, lambda: len(bench.living(runner)) == 3).outcome
 
         assert outcome.kind is OutcomeKind.TIMED_OUT
         assert bench.living(runner) == []
 
     def test_a_child_without_the_mark_is_found_by_its_session(self, bench: Bench, tmp_path: Path) -> None:
-        runner = bench.start(f"env -i sleep 600 & echo $! >{tmp_path}/pid; sleep 600", timeout_s=0.3, **SHORT_GRACE)
+        line = f"env -i sleep 600 & echo $! >{tmp_path}/pid; echo begun; sleep 600"
+        runner = bench.start(line, timeout_s=600, **SHORT_GRACE)
 
-        bench.finish(runner)
+        bench.time_out(runner, lambda: runner._outputs[0]._total)
 
         assert not is_running(int((tmp_path / "pid").read_text()))
 
     def test_a_stopped_child_is_ended_too(self, bench: Bench, tmp_path: Path) -> None:
-        runner = bench.start(f"sleep 600 & echo $! >{tmp_path}/pid; kill -STOP $!; wait", timeout_s=0.3)
+        line = f"sleep 600 & echo $! >{tmp_path}/pid; kill -STOP $!; echo begun; wait"
+        runner = bench.start(line, timeout_s=600, kill_grace_seconds="600")
 
-        outcome = bench.finish(runner).outcome
+        outcome = bench.time_out(runner, lambda: runner._outputs[0]._total).outcome
 
         assert outcome.kind is OutcomeKind.TIMED_OUT
-        assert not is_running(int((tmp_path / "pid").read_text()))
-        assert runner.elapsed_s < 5  # continued, so that it could end before the grace was over
+        assert not is_running(int((tmp_path / "pid").read_text()))  # continued, so that it could end within the grace
 
     def test_a_command_that_ends_well_within_the_grace_still_timed_out(self, bench: Bench) -> None:
-        command = "trap 'echo tidied up; exit 0' TERM; while :; do sleep 0.05; done"
-        runner = bench.start(command, timeout_s=0.3, kill_grace_seconds="30")
+        command = "trap 'echo tidied up; exit 0' TERM; echo begun; while :; do sleep 0.05; done"
+        runner = bench.start(command, timeout_s=600, kill_grace_seconds="600")
 
-        report = bench.finish(runner)
+        report = bench.time_out(runner, lambda: runner._outputs[0]._total)
 
         assert (report.outcome.kind, report.outcome.exit_code) == (OutcomeKind.TIMED_OUT, 0)
         assert report.output_tail.endswith(b"tidied up\n")
-        assert runner.elapsed_s < 10
 
     def test_what_is_printed_during_the_grace_is_kept(self, bench: Bench) -> None:
-        command = "trap 'echo last words; sleep 0.2; echo really' TERM; sleep 600 & wait; wait"
-        report = bench.run(command, timeout_s=0.2)
+        command = "trap 'echo last words; sleep 0.2; echo really; exit' TERM; echo begun; while :; do sleep 0.05; done"
+        runner = bench.start(command, timeout_s=600, kill_grace_seconds="600")
 
-        assert report.output_tail == b"last words\nreally\n"
+        report = bench.time_out(runner, lambda: runner._outputs[0]._total)
+
+        assert report.output_tail.endswith(b"last words\nreally\n")
 
     def test_a_job_without_a_timeout_has_that_of_the_settings(self, bench: Bench) -> None:
         outcome = bench.run("sleep 600", job_timeout="0.2").outcome
@@ -404,13 +405,12 @@ class TestStops:
 
     def test_a_timeout_that_passes_while_a_cancelled_command_tidies_up_changes_nothing(self, bench: Bench) -> None:
         command = "trap 'sleep 1.5; exit 0' TERM; echo begun; while :; do sleep 0.05; done"
-        runner = bench.start(command, timeout_s=1.0, kill_grace_seconds="30")
+        runner = bench.start(command, timeout_s=600, kill_grace_seconds="600")
         bench.turn_until(runner, lambda: runner._outputs[0]._total)
 
         runner.stop(CANCEL)
-        outcome = bench.finish(runner).outcome
+        outcome = bench.time_out(runner, lambda: True).outcome
 
-        assert runner.elapsed_s > 1.0
         assert (outcome.kind, outcome.exit_code) == (OutcomeKind.CANCELLED, 0)
 
     def test_a_command_that_ended_before_the_first_signal_keeps_its_own_outcome(self, bench: Bench) -> None:

@@ -41,7 +41,7 @@ def test_a_job_that_was_revived_while_others_ended_is_waited_for(target: Target)
             waiting = threading.Thread(target=lambda: results.append(wait_for_all(target, database, [first, second])))
             results: list[wait.Waited] = []
             waiting.start()
-            assert seen.wait(30)
+            assert seen.wait(100)
             control.retry(other, [str(first)], who="me")
             control.cancel(other, [str(second)], who="me")
             control.cancel(other, [str(first)], who="me")

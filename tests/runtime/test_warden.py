@@ -83,7 +83,7 @@ def test_a_command_of_which_only_the_pipe_was_noted_yet_is_ended_with_its_worker
     worker.renewed(seconds_ago=58)
 
     warden_of(worker).look()
-    code = ahead.wait(30)
+    code = ahead.wait(100)
     os.close(read_fd)
     os.close(write_fd)
 

@@ -19,7 +19,7 @@ from queuectl.store.postgres import PostgresDialect
 from queuectl.store.takers import Taker
 from tests.store.rows import add_worker
 
-ENOUGH_S = 30.0
+ENOUGH_S = 120.0
 
 
 @pytest.fixture(autouse=True)

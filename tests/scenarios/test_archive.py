@@ -33,7 +33,7 @@ def fingerprint(target: Target) -> tuple[object, ...]:
 def test_a_backup_while_workers_drain_has_every_job_acknowledged_before_it_began(
     cli: Cli, tmp_path: Path, sqlite_home: Path
 ) -> None:
-    ids = cli.ok("enqueue", "--from", "-", stdin="echo done >>ran\n" * 5000).split()
+    ids = cli.ok("enqueue", "--from", "-", stdin="echo done >>ran; sleep 0.03\n" * 1000).split()
     supervisor = cli.start("worker", "start", "-n", "2")
     wait_for(lambda: (tmp_path / "ran").exists() or None, "the first job to run")
 
@@ -54,7 +54,7 @@ def test_a_backup_while_workers_drain_has_every_job_acknowledged_before_it_began
             *ids,
             *(str(len(ids) + 1 + each) for each in range(number + 1)),
         }
-    cli.drain("-n", "2")
+    cli.drain("-n", "2", "-j", "8")
     states = [job["state"] for job in cli.json("list", "--limit", "9999")]
     assert states.count("completed") == len(states)
 

@@ -12,7 +12,7 @@ from tests.scenarios.hosts import other_host
 from tests.scenarios.processes import Guard, Process, living, process_of, send, standing_still, worker_pid, worker_pids
 from tests.scenarios.working import on_postgres, runs_of, seconds, wait_for_line, wait_for_workers
 
-SOON_S = 10.0  # about one second on a quiet machine
+SOON_S = 20.0  # about one second on a quiet machine
 
 
 class Slow:

@@ -39,8 +39,8 @@ from tests.scenarios.working import (
 )
 from tests.store.rows import get_worker
 
-SOON_S = 10.0  # about two seconds on a quiet machine
-LATE_S = 30.0
+SOON_S = 20.0  # about two seconds on a quiet machine, and a lease is 60
+LATE_S = 45.0
 LEASE_S = 7.0
 KILLED_THREE_TIMES = "its worker died 3 times while running it"
 

@@ -43,7 +43,7 @@ def test_one_sigterm_finishes_the_running_job_and_takes_no_more(cli: Cli, tmp_pa
     supervisor.send_signal(signal.SIGTERM)
     wait_for_words(supervisor, "stopping when the running jobs end")
     (tmp_path / "go").touch()
-    code = supervisor.wait(30)
+    code = supervisor.wait(DEADLINE_S)
 
     assert code == 0
     assert (cli.job(running)["state"], cli.job(waiting)["state"]) == ("completed", "pending")
@@ -60,7 +60,7 @@ def test_two_sigterms_hand_the_job_back_uncharged_and_leave_nothing(cli: Cli) ->
     supervisor.send_signal(signal.SIGTERM)
     wait_for_words(supervisor, "stopping when the running jobs end")
     supervisor.send_signal(signal.SIGTERM)
-    code = supervisor.wait(30)
+    code = supervisor.wait(DEADLINE_S)
 
     job = cli.job(job_id)
     assert (code, job["state"], job["attempts"], job["losses"]) == (0, "pending", 0, 0)
@@ -77,7 +77,7 @@ def test_worker_stop_waits_for_the_running_jobs(cli: Cli, tmp_path: Path) -> Non
     stopping = cli.start("worker", "stop")
     wait_for(lambda: len(workers_of(cli)) == 1 or None, "the idle workers to leave")
     (tmp_path / "go").touch()
-    codes = [process.wait(30) for process in (stopping, *supervisors)]
+    codes = [process.wait(DEADLINE_S) for process in (stopping, *supervisors)]
 
     assert codes == [0, 0, 0]
     assert cli.job(job_id)["state"] == "completed"
@@ -95,7 +95,7 @@ def test_worker_stop_now_hands_back(cli: Cli) -> None:
     assert said == [{"stopped": 1, "remaining": []}]
     assert (job["state"], job["attempts"]) == ("pending", 0)
     assert marked(before) == []
-    assert supervisor.wait(30) == 0
+    assert supervisor.wait(DEADLINE_S) == 0
 
 
 def test_worker_stop_gives_up_waiting_when_told_to(cli: Cli) -> None:
@@ -245,7 +245,7 @@ def test_a_drain_that_takes_longer_than_stop_timeout_hands_the_jobs_back(
         supervisor.send_signal(signal.SIGTERM)
     else:
         cli.ok("worker", "stop")
-    code = supervisor.wait(30)
+    code = supervisor.wait(DEADLINE_S)
 
     assert code == 0
     assert_handed_back(cli, job_id)
@@ -264,7 +264,7 @@ def test_a_drain_within_stop_timeout_finishes_the_jobs(cli: Cli, tmp_path: Path,
     wait_for_words(supervisor, "stopping when the running jobs end")
     stays(lambda: cli.job(job_id)["state"] == "processing", "the job runs on", 2)
     (tmp_path / "go").touch()
-    code = supervisor.wait(30)
+    code = supervisor.wait(DEADLINE_S)
 
     assert (code, cli.job(job_id)["state"], cli.job(job_id)["run"]) == (0, "completed", 1)
 
@@ -282,7 +282,7 @@ def test_a_restart_lets_the_running_jobs_end_and_begins_anew_in_the_same_process
     wait_for(lambda: len(workers_of(cli)) == 1 or None, "the idle worker to leave")
     is_waited_for = restarting.poll() is None
     (tmp_path / "go").touch()
-    code = restarting.wait(30)
+    code = restarting.wait(DEADLINE_S)
 
     assert (code, is_waited_for) == (0, True)
     assert (cli.job(job_id)["state"], cli.job(job_id)["run"]) == ("completed", 1)
@@ -332,7 +332,7 @@ def test_a_signal_that_comes_while_a_restart_waits_for_a_job_ends_the_supervisor
         supervisor.send_signal(signal.SIGTERM)
         wait_for_words(supervisor, "stopping")
     (tmp_path / "go").touch()
-    code = supervisor.wait(30)
+    code = supervisor.wait(DEADLINE_S)
 
     assert code == 0
     assert workers_of(cli) == []
@@ -370,7 +370,7 @@ def test_stopping_one_home_never_touches_another_on_the_same_host(cli: Cli, tmp_
         one.wait_for_state(job_id, "processing")
 
     cli.ok("worker", "stop", "--now")
-    code = supervisors[0].wait(30)
+    code = supervisors[0].wait(DEADLINE_S)
     theirs = other.job(ids[1])
     still_there = marked(theirs)
     other.clean_up()

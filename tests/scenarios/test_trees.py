@@ -191,7 +191,7 @@ def test_a_cancel_waits_for_what_cannot_be_ended_idly_and_show_names_it(
     worker = worker_pid(cli)
 
     cli.ok("cancel", job_id)
-    wait_for(lambda: f"process {pid} " in cli.ok("show", job_id) or None, "its pid in show", 15)
+    wait_for(lambda: f"process {pid} " in cli.ok("show", job_id) or None, "its pid in show")
     used = cpu_s(worker)
     stays(lambda: cli.job(job_id)["state"] == "processing", "the job is not over", 3)
     used = cpu_s(worker) - used

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES
-from tests.program import QUOTED, Cli, lines_of, wait_for
+from tests.program import DEADLINE_S, QUOTED, Cli, lines_of, wait_for
 from tests.scenarios.working import (
     enqueue_all,
     is_running,
@@ -192,7 +192,7 @@ def test_until_idle_waits_for_what_another_worker_runs(cli: Cli, tmp_path: Path)
         cli.wait_for_state(job_id, "processing")
 
     (tmp_path / "go").touch()
-    codes = [process.wait(30) for process in idle]
+    codes = [process.wait(DEADLINE_S) for process in idle]
 
     assert codes == [0, 0]
     assert cli.job(first)["worker"] is None

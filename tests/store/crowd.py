@@ -29,7 +29,7 @@ from tests.store.rows import HOST, add_worker
 CLAIMERS = 8
 GROUPS = 2
 GPUS = 2
-DEADLINE_S = 45.0
+DEADLINE_S = 120.0
 HELD_S = 0.003
 Result = TypeVar("Result")
 Bounds = dict[str, int]

@@ -124,7 +124,7 @@ def test_one_process_at_a_time_sets_a_home_up(tmp_path: Path) -> None:
         )
         wait_for(lambda: is_waiting_for_a_lock(other.pid) or None, "the other to wait")
 
-    said, _ = other.communicate("\n", timeout=20)
+    said, _ = other.communicate("\n", timeout=60)
 
     assert said == "in\n"
 

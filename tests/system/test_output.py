@@ -155,7 +155,7 @@ def test_who_floods_the_pipe_after_the_end_does_not_hold_it_up(command: Command)
     wait_for(lambda: command.output.pump() and command.path.exists(), "a file")
 
     kept = command.ends()
-    flood.join(timeout=10)
+    flood.join(timeout=60)
 
     assert not flood.is_alive()
     assert kept.total_bytes > TAIL

@@ -23,7 +23,7 @@ def test_each_signal_of_a_stop_is_heard() -> None:
 
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         listener.send_signal(number)
-    heard, _ = listener.communicate(timeout=20)
+    heard, _ = listener.communicate(timeout=60)
 
     *numbers, is_empty_after = heard.split()
     assert sorted(map(int, numbers)) == [signal.SIGHUP, signal.SIGINT, signal.SIGTERM]
@@ -47,7 +47,7 @@ def test_a_worker_leaves_every_stop_signal_to_its_supervisor() -> None:
 
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         worker.send_signal(number)
-    worker.communicate("go on\n", timeout=20)
+    worker.communicate("go on\n", timeout=60)
 
     assert worker.returncode == 0
 
@@ -58,7 +58,7 @@ def test_children_can_be_waited_for_though_our_parent_ignored_theirs() -> None:
     with open(f"/proc/{listener.pid}/status") as file:
         ignored = next(line.split()[1] for line in file if line.startswith("SigIgn"))
     listener.send_signal(signal.SIGTERM)
-    listener.communicate(timeout=20)
+    listener.communicate(timeout=60)
 
     assert not int(ignored, 16) & 1 << (signal.SIGCHLD - 1)
 
