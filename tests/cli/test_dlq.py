@@ -1,6 +1,7 @@
 """queuectl dlq: the dead letter queue."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -127,3 +128,72 @@ def test_the_dead_are_found_by_error_command_and_time(each_with_dead: Cli) -> No
     assert each_with_dead.json("dlq", "list", "--until", "1h") == []
     assert each_with_dead.ok("dlq", "retry", "--all", "--error", "code 1") == "1 job given a fresh life\n"
     assert each_with_dead.run("dlq", "retry", "fail2", "--error", "x").returncode == 2
+
+
+def test_groups_say_what_jobs_died_of_and_can_be_handed_back(each_with_dead: Cli) -> None:
+    each_with_dead.ok("enqueue", "--id", "fail12", "--max-retries", "0", "exit 12")
+    each_with_dead.drain()
+
+    groups: Any = each_with_dead.json("dlq", "groups")
+
+    assert {group["error"]: group["samples"] for group in groups} == {
+        "exit code 1": ["fail1"],
+        "exit code 2": ["fail2"],
+        "exit code 3": ["fail3"],
+        "exit code 12": ["fail12"],
+    }
+    assert each_with_dead.json("dlq", "retry", "--error", "exit code 1") == [{"count": 1}]
+    assert each_with_dead.job("fail1")["state"] == "pending"
+    assert each_with_dead.job("fail12")["state"] == "dead"
+
+
+def test_groups_are_a_table_with_what_to_type_next(with_dead: Cli) -> None:
+    done = with_dead.run("dlq", "groups", "--range", "1h")
+
+    header, first, *_ = done.stdout.splitlines()
+    assert header.split() == ["jobs", "deaths", "in", "1h", "last", "queues", "sample", "error"]
+    assert re.match(r" *1  [·▁-█]+  \d{4}-.*  default 1 +fail1 +exit code 1$", first)
+    assert "queuectl dlq retry --error 'exit code 1' --canary" in done.stderr
+
+
+def test_groups_of_an_empty_dlq_say_so(local: Cli) -> None:
+    done = local.run("dlq", "groups")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "the dead letter queue is empty\n")
+
+
+def test_a_canary_is_one_job_and_the_command_for_the_rest_means_the_others(each_with_dead: Cli) -> None:
+    done = each_with_dead.run("dlq", "retry", "--error", "exit code", "--queue", "default", "--canary")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("fail2: ")
+    assert "then the other 1: queuectl dlq retry --queue default --error 'exit code'" in done.stderr
+    assert [each_with_dead.job(name)["state"] for name in ("fail1", "fail2", "fail3")] == ["dead", "pending", "dead"]
+    assert each_with_dead.json("dlq", "retry", "--queue", "default", "--error", "exit code") == [{"count": 1}]
+    assert [each_with_dead.job(name)["state"] for name in ("fail1", "fail3")] == ["pending", "dead"]
+
+
+def test_a_canary_in_json_names_the_job_and_how_many_are_left(with_dead: Cli) -> None:
+    told: Any
+    [told] = with_dead.json("dlq", "retry", "--all", "--canary")
+
+    assert (told["canary"]["id"], told["rest"]) == ("fail3", 2)
+
+
+@pytest.mark.parametrize(
+    "words, code, message",
+    [
+        (["retry", "--error", "exit code 99", "--canary"], 3, "no dead job matches"),
+        (["retry", "fail1", "--canary"], 2, "give either ids or a filter, not both"),
+        (["retry", "--canary"], 2, "which jobs?"),
+        (["retry", "--error", "", "--canary"], 2, "an empty text"),
+        (["groups", "--range", "2h"], 2, "bad range '2h'"),
+        (["groups", "fail1"], 2, "fail1"),
+    ],
+)
+def test_bad_questions_about_groups_are_refused(with_dead: Cli, words: list[str], code: int, message: str) -> None:
+    done = with_dead.run("dlq", *words)
+
+    assert done.returncode == code
+    assert message in done.stderr
+    assert with_dead.job("fail1")["state"] == "dead"

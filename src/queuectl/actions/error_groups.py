@@ -81,7 +81,7 @@ def canary(database: "Database", wanted: jobs.Filter, *, who: str) -> Canary:
     found, number = database.read(look)
     if not found:
         raise NotFound("no dead job matches", hint="see what there is with: queuectl dlq groups")
-    (done,) = control.revive_dead(database, [str(found[0].seq)], who=who)
+    (done,) = control.revive_dead(database, [found[0].id], who=who)
     return Canary(done=done, rest=number - 1)
 
 
