@@ -1,5 +1,6 @@
 """REST of queues, limits, workers, schedules, settings, audit and status: what people see and do on both databases."""
 
+import os
 from contextlib import closing
 
 import pytest
@@ -10,6 +11,7 @@ from queuectl.store import workers
 from tests.program import Cli
 from tests.store.rows import add_job, add_worker
 from tests.web.serving import Answer, Site
+from tests.web.tokens import bearer, token_of
 
 API = "/api/v1"
 
@@ -320,3 +322,22 @@ def test_statistics_are_those_of_the_command_line(site: Site, cli: Cli) -> None:
         assert (before["total"]["completed"], before["total"]["failures"]) == (1, 1)
     assert "bad range" in problem(site.get(f"{API}/stats?range=2h"), 422)
     assert "no queue 'gone'" in problem(site.get(f"{API}/stats?queue=gone"), 404)
+
+
+def test_who_may_only_read_does_not_see_what_variables_hide(local_site: Site) -> None:
+    target = local_site.target
+    env = {"API_TOKEN": "hunter2", "URL": "https://me:hunter2@db/x", "MODE": "fast"}
+    job = {"command": "true", "env": env}
+    good(local_site.post(f"{API}/schedules", {"name": "beat", "every": "1h", "job": job}), 201)
+    good(local_site.post(f"{API}/jobs", job), 201)
+    with closing(connect(target)) as db:
+        add_job(db, State.DEAD, env='{"API_TOKEN": "hunter2"}')
+    reader, operator = bearer(token_of(target, "read")), bearer(token_of(target, "operate"))
+
+    for path in ("/schedules", "/schedules/beat", "/jobs", "/jobs/1", "/dlq"):
+        seen = local_site.get(f"{API}{path}", **reader).text
+        assert "hunter2" not in seen, path
+        assert "API_TOKEN" in seen, path
+        assert "hunter2" in local_site.get(f"{API}{path}", **operator).text, path
+    assert good(local_site.get(f"{API}/schedules/beat", **operator))["job"] == {**job, "cwd": os.getcwd()}
+    assert "role operate" in problem(local_site.get(f"{API}/doctor?deep=true", **reader), 403)

@@ -22,6 +22,7 @@ from queuectl.web.rest import jobexamples as examples
 from queuectl.web.rest.asking import Fields, flag, only
 from queuectl.web.rest.choosing import FILTER, choice_of, cursor_text, read_cursor
 from queuectl.web.rest.documenting import documented, listed, ref
+from queuectl.web.rest.masking import seen_by
 from queuectl.web.visitor import Admin, Operator, Reader
 
 TYPE_CHECKING = False
@@ -123,7 +124,7 @@ Wanted = Annotated[Filter, Depends(read_wanted)]
 @router.get("", **documented(answer=listed("jobs", "dlq-list", is_paged=True), example={"jobs": [_DEAD], "next": None}))
 def list_dead(
     stores: Given,
-    _visitor: Reader,
+    visitor: Reader,
     wanted: Wanted,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="at most so many")] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(description="`next` of the page before", max_length=500)] = None,
@@ -135,7 +136,7 @@ def list_dead(
     )
     is_more = len(found) > limit
     return {
-        "jobs": [job_shape(job) for job in found[:limit]],
+        "jobs": [seen_by(visitor, job_shape(job)) for job in found[:limit]],
         "next": cursor_text(SORTING, SORTING.key_of(found[limit - 1])) if is_more else None,
     }
 

@@ -29,6 +29,7 @@ from queuectl.web.rest import jobexamples as examples
 from queuectl.web.rest.asking import JSON, LINES, Fields, Raw, media_of, parse_json
 from queuectl.web.rest.choosing import Choice, Id, Sorted, cursor_text, job_of, read_cursor
 from queuectl.web.rest.documenting import documented, listed, ref
+from queuectl.web.rest.masking import seen_by
 from queuectl.web.visitor import Reader, Submitter
 
 TYPE_CHECKING = False
@@ -131,7 +132,7 @@ def add_jobs(request: Request, raw: Raw, stores: Given, visitor: Submitter, key:
 )
 def list_jobs(
     stores: Given,
-    _visitor: Reader,
+    visitor: Reader,
     choice: Choice,
     sorting: Sorted,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="at most so many")] = DEFAULT_LIMIT,
@@ -149,16 +150,17 @@ def list_jobs(
     found, total = stores.read(look)
     is_more = len(found) > limit
     shape: Shape = {
-        "jobs": [job_shape(job) for job in found[:limit]],
+        "jobs": [seen_by(visitor, job_shape(job)) for job in found[:limit]],
         "next": cursor_text(sorting, sorting.key_of(found[limit - 1])) if is_more else None,
     }
     return JSONResponse(shape if total is None else {**shape, "total": total})
 
 
 @router.get("/{id}", **documented(answer="show", example=examples.SHOWN))
-def get_job(name: Id, stores: Given, _visitor: Reader) -> JSONResponse:
+def get_job(name: Id, stores: Given, visitor: Reader) -> JSONResponse:
     """Show a job with its runs, what it runs after and why it waits, as `queuectl show --json` does."""
-    return JSONResponse(stores.read(lambda tx: known_shape(look_at(stores.target, tx, job_of(tx, name)))))
+    shape = stores.read(lambda tx: known_shape(look_at(stores.target, tx, job_of(tx, name))))
+    return JSONResponse(seen_by(visitor, shape))
 
 
 @router.get("/{id}/attempts", **documented(answer=listed("runs", "attempt"), example={"runs": [examples.RUN]}))

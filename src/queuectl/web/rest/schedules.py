@@ -21,12 +21,14 @@ from queuectl.store import schedules
 from queuectl.web.given import Given
 from queuectl.web.rest.asking import Fields, only
 from queuectl.web.rest.documenting import documented, listed
+from queuectl.web.rest.masking import seen_by
 from queuectl.web.visitor import Operator, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.model.schedule import Schedule
     from queuectl.store.database import Tx
+    from queuectl.web.visitor import Visitor
 
     Shape = dict[str, object]
 
@@ -96,7 +98,7 @@ instants = APIRouter(prefix="/instants", tags=["schedules"])
 @router.get("", **documented(
     answer=listed("schedules", "schedule-list"), example={"schedules": [{**_SCHEDULE, "last": None}]}
 ))  # fmt: skip
-def list_schedules(stores: Given, _visitor: Reader) -> "Shape":
+def list_schedules(stores: Given, visitor: Reader) -> "Shape":
     """List schedules: when each comes next, and what came of the last time."""
 
     def look(tx: "Tx") -> "list[Shape]":
@@ -104,7 +106,7 @@ def list_schedules(stores: Given, _visitor: Reader) -> "Shape":
         known = schedules.all_schedules(tx)
         return [listed_schedule_shape(each, next(iter(last.get(each.name, ())), None)) for each in known]
 
-    return {"schedules": stores.read(look)}
+    return {"schedules": [_seen(visitor, each) for each in stores.read(look)]}
 
 
 @router.post("", **documented(
@@ -146,7 +148,7 @@ def preview_instants(
 def show_schedule(
     name: Name,
     stores: Given,
-    _visitor: Reader,
+    visitor: Reader,
     fires: Annotated[
         int, Query(ge=0, le=schedules.KEPT_FIRES, description="so many of its newest fires")
     ] = FIRES_SHOWN,
@@ -157,7 +159,7 @@ def show_schedule(
     def look(tx: "Tx") -> "Shape":
         return full_schedule_shape(scheduling.found(tx, name), schedules.fires(tx, name, fires))
 
-    return stores.read(look)
+    return _seen(visitor, stores.read(look))
 
 
 @router.get(
@@ -224,6 +226,12 @@ def remove_schedule(name: Name, stores: Given, visitor: Operator) -> "Shape":
     """Remove a schedule; its jobs stay."""
     done = scheduling.remove(stores.database, [check_name("schedule name", name)], who=visitor.name)
     return {"name": name, "removed": True, "changed": name in done}
+
+
+def _seen(visitor: "Visitor", shape: "Shape") -> "Shape":
+    """Return a schedule as a visitor may see it."""
+    job = shape["job"]
+    return {**shape, "job": seen_by(visitor, job)} if isinstance(job, dict) else shape
 
 
 def _asked(fields: "Shape") -> "Shape":

@@ -7,7 +7,9 @@ from fastapi import APIRouter, Query
 
 from queuectl.actions.doctor import examine
 from queuectl.actions.snapshot import look, status_shape
+from queuectl.model.token import Role
 from queuectl.web.given import Given
+from queuectl.web.problems import Forbidden
 from queuectl.web.rest.documenting import documented, listed
 from queuectl.web.visitor import Reader
 
@@ -52,8 +54,12 @@ def show_status(stores: Given, _visitor: Reader) -> "Shape":
 @router.get("/doctor", **documented(answer=listed("findings", "doctor"), example={"findings": [_FINDING]}))
 def list_findings(
     stores: Given,
-    _visitor: Reader,
-    deep: Annotated[bool, Query(description="read the whole SQLite file, however long that takes")] = False,
+    visitor: Reader,
+    deep: Annotated[
+        bool, Query(description="read the whole SQLite file, however long that takes; needs the role operate")
+    ] = False,
 ) -> "Shape":
     """Look at the store and at the host of this server, and say what is wrong and how to mend it."""
+    if deep and not visitor.may(Role.OPERATE):
+        raise Forbidden(f"a deep look needs the role operate; yours is {visitor.role}", hint="leave out deep")
     return {"findings": [finding.shape for finding in examine(stores.target, os.environ, is_deep=deep)]}
