@@ -156,3 +156,41 @@ def test_a_token_is_made_its_secret_shown_once_and_revoked(local_site: Site, pro
     page.get_by_role("button", name="Revoke token ci").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     wait_for(lambda: not program.json("token", "list") or None, "no token")
+
+
+def test_one_dead_job_of_a_group_is_tried_then_the_others_and_the_rest_is_purged(
+    local_site: Site, program: Cli, page: Page, tmp_path: Path
+) -> None:
+    mended = tmp_path / "mended"
+    for number in range(3):
+        program.enqueue(
+            "--queue", "mail", "--max-retries", "0", f"echo '<b>{number}</b>'; test -e '{mended}' || exit 23"
+        )
+    program.enqueue("--max-retries", "0", "exit 230")
+    program.drain()
+    page.goto(f"{local_site.url}/dlq")
+    group = page.locator("article", has=page.get_by_role("heading", name="exit code 23", exact=True))
+    expect(group).to_contain_text("3")
+    expect(group.locator("pre")).to_contain_text("<b>2</b>")
+    group.get_by_role("link", name="jobs that died of exit code 23").click()
+    expect(page.locator("main table tbody tr")).to_have_count(3)
+    page.go_back()
+
+    mended.touch()
+    group.get_by_role("button", name="Try one of exit code 23").click()
+    canary = page.locator(".canary")
+    expect(canary).to_contain_text("It waits for a worker")
+    program.drain()
+    expect(canary).to_contain_text("It works now. 2 more died of")
+    group.get_by_role("button", name="Retry all 2").click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("Give the 2 jobs that died of “exit code 23” a fresh life?")
+    question.get_by_role("button", name="Retry 2").click()
+
+    expect(group).to_have_count(0)
+    program.drain()
+    assert [job["state"] for job in program.json("list", "--queue", "mail")] == ["completed"] * 3
+    page.goto(f"{local_site.url}/dlq?queue=default")
+    page.get_by_role("button", name="Purge those that died of exit code 230").click()
+    page.get_by_role("dialog").get_by_role("button", name="Purge 1").click()
+    expect(page.locator("#dlq")).to_contain_text("The dead letter queue is empty")

@@ -9,7 +9,7 @@ from tests.program import Cli, wait_for
 from tests.web.serving import Site
 
 HOSTILE = "<script>document.title='owned'</script>"
-PAGES = ("/queues", "/workers", "/schedules", "/settings", "/audit", "/health", "/schedules?add=1")
+PAGES = ("/queues", "/workers", "/schedules", "/settings", "/audit", "/health", "/dlq", "/schedules?add=1")
 
 
 def page(site: Site, path: str) -> str:
@@ -100,3 +100,23 @@ def test_a_read_only_visitor_sees_acts_that_cannot_be_pressed_and_is_refused(sit
         assert "Tokens" not in text
     for path in ("/queues/mail/resume", "/schedules/beat/run", "/workers/stop"):
         assert site.post(f"/api/v1{path}", {}, Authorization=bearer).status == 403
+
+
+def test_the_count_of_a_group_leads_to_exactly_the_jobs_it_counts(site: Site, cli: Cli) -> None:
+    for code in (1, 1, 12, 120):
+        cli.enqueue("--queue", "mail", "--max-retries", "0", f"echo '{HOSTILE}'; exit {code}")
+    cli.enqueue("--max-retries", "0", "--cwd", "/no/<i>such</i>/folder", "true")
+    cli.drain()
+
+    shown = page(site, "/dlq")
+    [path] = re.findall(r'class="count" href="(/jobs[^"]*error=exit\+code\+1)"', shown)
+    listed = page(site, path.replace("&amp;", "&"))
+
+    assert HOSTILE not in shown
+    assert "<i>such" not in shown
+    assert "&lt;script&gt;" in shown  # the end of its output
+    assert sorted(set(re.findall(r'href="/jobs/(\d+)"', listed))) == ["1", "2"]
+    found = site.get("/api/v1/jobs?state=dead&error=exit+code+1&count=true").json()
+    assert found["total"] == 2
+    assert "The dead letter queue is empty" not in shown
+    assert "No dead job in queue other" in page(site, "/dlq?queue=other")

@@ -117,7 +117,7 @@ def filters(tx: "Tx", selection: Selection) -> list[jobs.Filter]:
     """Return filters that together find the jobs that are meant, each once, the oldest first."""
     wanted = selection.wanted
     if not selection.names:
-        return [wanted]
+        return _by_error(tx, wanted)
     return [
         wanted.replace(
             first=low if wanted.first is None else max(low, wanted.first),
@@ -125,6 +125,17 @@ def filters(tx: "Tx", selection: Selection) -> list[jobs.Filter]:
         )
         for low, high in _spans(tx, selection.names)
     ]
+
+
+def _by_error(tx: "Tx", wanted: jobs.Filter) -> list[jobs.Filter]:
+    """Return what finds the jobs of a filter: of dead ones, an error that names a group of them means that group."""
+    if wanted.error is None or wanted.states != (State.DEAD,):
+        return [wanted]
+    from queuectl.store import error_groups  # adding a job asks for no error, and start-up time counts
+
+    others = wanted.replace(error=None)
+    errors = error_groups.errors_of(tx, wanted.error, others)
+    return error_groups.filters_of(others, errors) if errors else [wanted]
 
 
 def seq_of(tx: "Tx", name: str) -> int:

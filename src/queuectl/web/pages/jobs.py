@@ -5,6 +5,7 @@ import json
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from queuectl.actions.selection import Selection, filters
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.job import Job
@@ -129,7 +130,7 @@ def _look(tx: "Tx", asked: Asked) -> Found:
 
 def _page(tx: "Tx", asked: Asked, sorting: Sorting) -> "tuple[list[Job], bool, bool]":
     """Return one page, and whether there are jobs before and behind it."""
-    parts = [asked.wanted]
+    parts = filters(tx, Selection(wanted=asked.wanted))
     if asked.before is not None:
         found = listing.page_before(tx, parts, sorting, asked.limit + 1, read_key(asked.before))
         return found[-asked.limit :], len(found) > asked.limit, True
