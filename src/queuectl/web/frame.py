@@ -2,7 +2,7 @@
 
 import asyncio
 
-from queuectl.model.states import FINAL, State
+from queuectl.model.states import State
 from queuectl.model.value import Value
 from queuectl.web.given import board_of
 
@@ -77,7 +77,7 @@ def _counts(view: "View") -> dict[str, int]:
         return {}
     total = found.total
     return {
-        "/jobs": sum(count for state, count in total.items() if state not in FINAL),
+        "/jobs": sum(total.values()),
         "/dlq": total[State.DEAD],
         "/queues": len(found.queues),
         "/schedules": view.schedules,
@@ -87,7 +87,7 @@ def _counts(view: "View") -> dict[str, int]:
 
 _PLACES = (
     ("/", "Overview", ""),
-    ("/jobs", "Jobs", "not over yet"),
+    ("/jobs", "Jobs", "jobs"),
     ("/dlq", "DLQ", "dead"),
     ("/queues", "Queues", "queues"),
     ("/schedules", "Schedules", "schedules"),

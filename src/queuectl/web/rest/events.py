@@ -54,23 +54,25 @@ async def _events(board: "Board", closing: asyncio.Event, seen: str) -> "AsyncIt
     def tell(_view: "View") -> None:
         loop.call_soon_threadsafe(news.set)
 
-    ending = loop.create_task(closing.wait())
+    async def end() -> None:
+        await closing.wait()
+        news.set()
+
+    ending = loop.create_task(end())
     try:
         with board.watch(tell):
             yield f"retry: {RETRY_MS}\n\n"
-            view = board.latest
             while not closing.is_set():
+                news.clear()
+                view = board.latest
                 if view.taken and seen != str(view.version):
                     seen = str(view.version)
                     yield change_text(view)
-                if not news.is_set():
-                    waiting = loop.create_task(news.wait())
-                    await asyncio.wait({waiting, ending}, timeout=BEAT_S, return_when=asyncio.FIRST_COMPLETED)
-                    waiting.cancel()
-                    if not news.is_set() and not closing.is_set():
-                        yield ": beat\nevent: beat\ndata: {}\n\n"
-                news.clear()
-                view = board.latest
+                try:
+                    async with asyncio.timeout(BEAT_S):
+                        await news.wait()
+                except TimeoutError:
+                    yield ": beat\nevent: beat\ndata: {}\n\n"
     finally:
         ending.cancel()
 
