@@ -157,14 +157,18 @@ def running_cli(target: Target, folder: Path) -> Iterator[Cli]:
 
 
 def wait_for(look: Callable[[], Found | None], what: str | Callable[[], str], deadline_s: float = DEADLINE_S) -> Found:
-    """Look again and again until something is found; fail loudly, with what is there instead, at the deadline."""
+    """Look again and again until something is found; fail loudly, with what is there instead, at the deadline.
+
+    Between two looks it rests for as long as one took: what is waited for needs the processor, too.
+    """
     until = time.monotonic() + deadline_s
     while True:
+        began = time.monotonic()
         found = look()
         if found:
             return found
         assert time.monotonic() < until, f"not within {deadline_s} s: {what if isinstance(what, str) else what()}"
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, time.monotonic() - began), 0.25))
 
 
 def pids_with(variable: str, value: str) -> list[int]:

@@ -128,7 +128,7 @@ def kill_at_random(
             send(signal.SIGKILL, dice.choice(victims))
             kills += 1
             goal = ended + dice.randint(*KILL_AFTER)
-        time.sleep(0.02)
+        time.sleep(0.1)  # each look counts ten thousand jobs
     return kills
 
 
