@@ -127,7 +127,7 @@ def add_schedule(fields: Fields, stores: Given, visitor: Operator) -> "Shape":
 @instants.get("", **documented(answer=listed("instants", "schedule-preview"), example={"instants": [_INSTANT]}))
 def preview_instants(
     _visitor: Reader,
-    cron: Annotated[str | None, Query(description="a cron line")] = None,
+    cron: Annotated[str | None, Query(description="a cron line", examples=["30 2 * * 1-5"])] = None,
     every: Annotated[str | None, Query(description="a period, counted from now: 10m")] = None,
     tz: Annotated[str | None, Query(description="the zone of the line; that of the server where none is named")] = None,
     count: Count = PREVIEWED,
