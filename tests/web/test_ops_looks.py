@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs("chromium")
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 PATHS = (
     "/queues", "/queues/mail", "/workers?ended=1", "/schedules", "/schedules/beat", "/schedules/beat?edit=1",
-    "/settings", "/audit", "/health",
+    "/settings", "/audit", "/health", "/dlq?canary=1&error=exit+code+3",
 )  # fmt: skip
 
 
@@ -27,13 +27,16 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         program.ok("queue", "set", "mail", "--concurrency", "2")
         program.ok("queue", "pause", "media")
         program.ok("limit", "set", "api", "3")
+        program.enqueue("--max-retries", "0", f"echo '{HOSTILE}'; exit 3")
+        program.enqueue("--max-retries", "0", "--cwd", f"/{HOSTILE}", "true")
+        program.drain()
         program.ok("schedule", "add", "beat", "*/5 * * * *", f"echo {HOSTILE}")
         program.ok("schedule", "add", "rest", "--every", "10s", "true")
         program.ok("schedule", "run", "beat")
         program.ok("schedule", "pause", "rest")
         program.enqueue("--queue", "mail", f"echo '{HOSTILE}'; sleep 600")
         program.start("worker", "start", "--queue", "mail")
-        program.wait_for_state("2", "processing")
+        program.wait_for_state("4", "processing")
         yield site
 
 
