@@ -48,7 +48,7 @@ _TITLES = {
     413: "Content Too Large",
     415: "Unsupported Media Type",
     416: "Range Not Satisfiable",
-    422: "Unusable Values",
+    422: "Unprocessable Content",
     429: "Too Many Requests",
     503: "Service Unavailable",
 }

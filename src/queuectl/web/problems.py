@@ -62,8 +62,12 @@ _STATUSES = (
     (WaitTimedOut, HTTPStatus.REQUEST_TIMEOUT),
     (StoreError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-_TITLES = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Content Too Large", HTTPStatus.UNPROCESSABLE_ENTITY: "Unusable Values"}
-_TITLES[HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE] = "Range Not Satisfiable"
+# As the registry has them by now; Python learns of them one version after the other.
+_TITLES = {
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Content Too Large",
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: "Range Not Satisfiable",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Unprocessable Content",
+}
 
 
 def add_problems(app: FastAPI) -> None:
