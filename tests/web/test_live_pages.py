@@ -5,7 +5,8 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Page, expect
 
-from queuectl.actions.connect import Target
+from queuectl.actions import gatekeeping
+from queuectl.actions.connect import Target, connect
 from tests.web.serving import Site, serving
 from tests.web.test_frame import add_queues
 from tests.web.test_live import add_jobs
@@ -45,6 +46,27 @@ def test_rows_change_in_place_and_keep_what_a_person_did(local_site: Site, page:
     expect(row).to_be_focused()
     expect(row).to_have_class("current")
     assert page.evaluate("window.shifts") == []
+
+
+def test_the_focus_stays_on_its_row_when_rows_above_it_come_and_go(local_site: Site, page: Page) -> None:
+    add_queues(local_site, "b", "d", "f")
+    open_live(page, f"{local_site.url}/queues")
+    row = page.locator("#queues tr[data-key=f]")
+    for _ in range(3):
+        page.keyboard.press("j")
+    expect(row).to_be_focused()
+
+    database = connect(local_site.target)
+    gatekeeping.delete_queue(database, "b", who="test")
+    database.close()
+    add_queues(local_site, "a", "e")
+
+    expect(page.locator("#queues tr[data-key]")).to_have_count(4, timeout=LONG_MS)
+    assert page.locator("#queues tr[data-key]").evaluate_all("(rows) => rows.map((row) => row.dataset.key)") == [
+        "a", "d", "e", "f",
+    ]  # fmt: skip
+    expect(row).to_be_focused()
+    expect(row).to_have_class("current")
 
 
 def test_a_lost_connection_is_marked_at_once_with_the_age_of_what_is_shown_and_mends_itself(

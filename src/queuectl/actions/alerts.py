@@ -111,6 +111,6 @@ def _grows(found: "Snapshot", depths: "Depths") -> "Iterator[Alert]":
             key="dlq",
             level=Level.WARNING,
             what=f"The DLQ grows: {died:,} {'job' if died == 1 else 'jobs'} died within the last hour",
-            command="queuectl dlq list",
+            command="queuectl dlq groups",
             path="/dlq",
         )

@@ -1,8 +1,10 @@
 """Snapshot: the one view of the store that all dashboards share, taken by one thread and only while somebody looks."""
 
 import os
+import sys
 import threading
 import time
+import traceback
 from contextlib import closing
 
 from queuectl import clock
@@ -158,7 +160,10 @@ class Board:
                     watch.wake_on(self._nudged, self._unring)
                     for is_changed in self._looks(watch):
                         self._take(database, is_changed=is_changed)
-            except (QueuectlError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - without this thread no page would ever change again
+                if not isinstance(error, QueuectlError | OSError):
+                    print("queuectl: the store cannot be looked at", file=sys.stderr)
+                    traceback.print_exception(error, file=sys.stderr)
                 self._fail(error)
 
     def _sleep(self) -> bool:
@@ -200,7 +205,7 @@ class Board:
     def _fail(self, error: Exception) -> None:
         """Say that the store cannot be reached, and wait a little."""
         self._is_wanted = False
-        trouble = error.message if isinstance(error, QueuectlError) else str(error)
+        trouble = error.message if isinstance(error, QueuectlError) else str(error) or type(error).__name__
         self._show(
             lambda last: last.replace(
                 version=last.version + (not last.trouble), trouble=trouble, taken=time.monotonic()

@@ -222,7 +222,11 @@ document.addEventListener("visibilitychange", () => {
 });
 addEventListener("online", open);
 addEventListener("pagehide", close);
-addEventListener("pageshow", (event) => event.persisted && open());
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  open();
+  look();
+});
 setInterval(() => {
   if (state.source && !state.isLost && Date.now() - state.heardAt > SILENCE_MS) lose();
   if (state.isLost) show();

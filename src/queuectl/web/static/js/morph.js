@@ -3,6 +3,7 @@
 // Children are matched by data-key, then by id, then by place and name. What a person did stays: focus, what they typed,
 // ticked or opened, and the text they marked. An element with data-keep is left alone.
 const KEPT = { INPUT: ["value", "checked"], TEXTAREA: ["value"], SELECT: [], OPTION: ["selected"] };
+const OWN_CLASSES = ["current", "selected"];
 const LOCAL = new Set(["open", "aria-busy", "data-word"]);
 
 export function morph(old, fresh) {
@@ -11,24 +12,30 @@ export function morph(old, fresh) {
 }
 
 function morphAttributes(old, fresh) {
-  const local = isLocal(old);
+  const local = isLocal(old, fresh);
   for (const { name } of [...old.attributes]) {
     if (!fresh.hasAttribute(name) && !local(name)) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) {
-    if (!local(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    const wanted = name === "class" ? withOwnClasses(old, value) : value;
+    if (!local(name) && old.getAttribute(name) !== wanted) old.setAttribute(name, wanted);
   }
 }
 
+// The classes the server gives, and those that say what a person does with a row.
+function withOwnClasses(element, classes) {
+  const own = OWN_CLASSES.filter((name) => element.classList.contains(name) && !classes.split(" ").includes(name));
+  return own.length ? `${classes} ${own.join(" ")}`.trim() : classes;
+}
+
 // What was changed here and is not the server's to say.
-function isLocal(element) {
+function isLocal(element, fresh) {
   const kept = KEPT[element.nodeName] ?? [];
-  const classes = element.dataset.localClass;
   return (name) =>
     kept.includes(name) ||
     (name === "open" && (element.nodeName === "DETAILS" || element.nodeName === "DIALOG")) ||
     (name !== "open" && LOCAL.has(name)) ||
-    (name === "class" && (classes !== undefined || element.matches(".current, .selected"))) ||
+    (name === "class" && !fresh.hasAttribute("class") && OWN_CLASSES.some((each) => element.classList.contains(each))) ||
     ((name === "aria-selected" || name === "tabindex") && element.matches("[data-key]"));
 }
 
@@ -38,10 +45,13 @@ function morphChildren(old, fresh) {
     const key = keyOf(child);
     if (key) keyed.set(key, child);
   }
+  const staying = new Set([...fresh.children].map(keyOf));
+  for (const [key, child] of keyed) if (!staying.has(key)) drop(child);
   let place = old.firstChild;
   for (const wanted of [...fresh.childNodes]) {
     const match = matchOf(wanted, place, keyed);
     if (match) {
+      if (match !== place) place = dropUntil(match, place);
       if (match !== place) old.insertBefore(match, place);
       else place = place.nextSibling;
       update(match, wanted);
@@ -51,9 +61,23 @@ function morphChildren(old, fresh) {
   }
   while (place) {
     const next = place.nextSibling;
-    if (!(place.nodeType === 1 && "keep" in place.dataset)) place.remove();
+    drop(place);
     place = next;
   }
+}
+
+// Remove what has no key and stands before a node, rather than move that node: one that is moved loses the focus.
+function dropUntil(node, place) {
+  while (place && place !== node && !(place.nodeType === Node.ELEMENT_NODE && keyOf(place))) {
+    const next = place.nextSibling;
+    drop(place);
+    place = next;
+  }
+  return place;
+}
+
+function drop(node) {
+  if (!(node.nodeType === Node.ELEMENT_NODE && "keep" in node.dataset)) node.remove();
 }
 
 export function update(match, wanted) {
