@@ -278,6 +278,53 @@ def test_commands_on_an_older_postgres_end_with_code_5_until_it_is_migrated(
     assert f"schema {NEXT - 1} -> {NEXT}" in captured.out
 
 
+def test_runs_from_before_schema_6_get_their_result_and_their_queue(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(migrate, "LATEST", 5)
+        before.setattr(migrate, "check", partial(migrate.check, latest=5))
+        for name in ("set_up_sqlite", "set_up_postgres"):
+            before.setattr(migrate, name, partial(getattr(migrate, name), latest=5))
+        database = connect(target)
+        database.write(_add_runs_of_schema_5)
+        database.close()
+
+    migrate_store(target)
+
+    database = connect(target)
+    found = database.read(lambda tx: tx.rows("SELECT job_seq, result, queue, waited_ms FROM attempts ORDER BY job_seq"))
+    database.close()
+    assert found == [
+        (1, "completed", "default", None),
+        (2, "failed", "mail", None),
+        (3, "snoozed", "default", None),
+        (4, "timed_out", "mail", None),
+        (5, "completed", "mail", None),
+    ]
+
+
+def _add_runs_of_schema_5(tx: Tx) -> None:
+    ends = [
+        ("default", "exited", None),
+        ("mail", "exited", "exit code 3"),
+        ("default", "exited", "asked to run again later (exit code 9)"),
+        ("mail", "timed_out", "timed out after 5 s"),
+        ("mail", "exited", None),
+    ]
+    for seq, (queue, outcome, error) in enumerate(ends, 1):
+        tx.changed(
+            "INSERT INTO jobs (seq, state, queue, lane_id, max_retries, created_at, updated_at, finished_at, command)"
+            " VALUES (:seq, 'dead', :queue, 1, 0, 1, 1, 1, 'true')",
+            {"seq": seq, "queue": queue},
+        )
+        tx.changed(
+            "INSERT INTO attempts (job_seq, run, attempt, worker_id, host, started_at, finished_at, outcome, error,"
+            " output_tail) VALUES (:seq, 1, 1, 'w1', 'here', 1, 2, :outcome, :error, :tail)",
+            {"seq": seq, "outcome": outcome, "error": error, "tail": b""},
+        )
+
+
 def test_migrate_has_nothing_to_do_on_a_store_of_this_program(target: Target, old_store: int) -> None:
     assert migrate_store(target) == (migrate.LATEST, migrate.LATEST)
 
