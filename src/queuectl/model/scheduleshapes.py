@@ -1,6 +1,5 @@
 """Schedule shapes: how schedules and their fires look as JSON, and in a word."""
 
-from queuectl.model.cron import zoned_text
 from queuectl.model.shapes import time_shape
 from queuectl.model.units import iso_text
 
@@ -61,6 +60,8 @@ def result_word(fire: "Fire", job: "Job | None") -> str:
 
 def instant_shape(schedule: "Schedule | None", rhythm: "Rhythm", instant: int) -> "Shape":
     """Return an instant by the clock of its zone; one of a schedule with the jitter it gets."""
+    from queuectl.model.cron import zoned_text  # brings the time zones, and most who look at shapes need none
+
     at = instant + (0 if schedule is None else schedule.jitter_of(instant))
     return {
         "instant": iso_text(instant),
