@@ -23,7 +23,7 @@ from queuectl.model.job import Job, JobSpec
 from queuectl.model.states import FINAL, State
 from queuectl.store import claims, jobs, workers
 from queuectl.store.database import Database, Tx
-from tests.program import Cli, lines_of, wait_for
+from tests.program import DRAIN_S, Cli, lines_of, wait_for
 from tests.scenarios.processes import Guard, send
 from tests.store.rows import get_runs
 
@@ -63,6 +63,7 @@ def store(cli: Cli) -> Iterator[Database]:
 
 @pytest.mark.needs("bash")
 @pytest.mark.needs("flock")
+@pytest.mark.timeout(DRAIN_S + 120)
 def test_eight_workers_killed_at_random_run_no_more_at_once_than_any_gate_lets_through(
     cli: Cli, store: Database, tmp_path: Path
 ) -> None:
@@ -72,7 +73,7 @@ def test_eight_workers_killed_at_random_run_no_more_at_once_than_any_gate_lets_t
     supervisor = cli.start(*start)
 
     kill_at_random(store, supervisor, lambda: cli.start(*start))
-    wait_for(lambda: store.read(is_over), "every job at its end")
+    wait_for(lambda: store.read(is_over), "every job at its end", DRAIN_S)
 
     ledger = lines_of(tmp_path / "ledger")
     assert [line for line in ledger if line.startswith("OVERLAP")] == []
