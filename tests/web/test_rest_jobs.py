@@ -291,3 +291,31 @@ def test_what_is_huge_or_odd_is_kept_or_refused_but_never_breaks_the_server(site
         assert site.post(JOBS, json.dumps(fields).encode()).status == 422, fields
     assert site.get(f"{JOBS}/" + "9" * 120).status == 404
     assert site.get(f"{JOBS}?id=" + "9" * 30 + "-" + "9" * 40).status == 404
+
+
+def test_each_role_may_do_its_part_and_no_more(local_site: Site) -> None:
+    bearers = {
+        role: {
+            "Authorization": f"Bearer {local_site.post('/api/v1/tokens', {'name': role, 'role': role}).json()['token']}"
+        }
+        for role in ("read", "submit", "operate", "admin")
+    }
+    asked = [
+        ("GET", JOBS, None, "read"),
+        ("POST", JOBS, {"command": "true"}, "submit"),
+        ("POST", f"{JOBS}/bulk", [{"command": "true"}], "submit"),
+        ("PATCH", f"{JOBS}/1", {"priority": 1}, "operate"),
+        ("POST", f"{JOBS}/retry", {"ids": ["1"]}, "operate"),
+        ("POST", f"{JOBS}/1/hold", None, "operate"),
+        ("POST", f"{JOBS}/delete", {"filter": {"queue": "other"}}, "admin"),
+        ("DELETE", f"{JOBS}/1", None, "admin"),
+    ]
+    local_site.post(JOBS, {"command": "true"})
+
+    for method, path, body, needed in asked:
+        roles = list(bearers)
+        for role in roles:
+            answer = local_site.ask(method, path, body, bearers[role])
+            may = roles.index(role) >= roles.index(needed)
+            assert (answer.status == 403) is not may, (method, path, role)
+            assert may is (answer.status < 300), (method, path, role, answer.text)
