@@ -9,6 +9,7 @@ from queuectl.model.shapes import job_shape
 from queuectl.model.units import duration_text, rough_size_text
 from queuectl.model.value import Value
 from queuectl.model.visible import shown_value
+from queuectl.web.words import took
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,6 +126,6 @@ def _cost(runs: "Sequence[Attempt]") -> "Iterator[Fact]":
     last = runs[-1]
     yield Fact(name="Host", text=last.host)
     yield Fact(name="Worker", text=last.worker_id[:6], is_code=True)
-    yield Fact(name="CPU", text="" if last.cpu_ms is None else f"{last.cpu_ms / 1000:.2f} s")
+    yield Fact(name="CPU", text="" if last.cpu_ms is None else took(last.cpu_ms))
     peak = last.peak_memory_bytes
     yield Fact(name="Peak memory", text="" if peak is None else rough_size_text(peak))

@@ -1,4 +1,5 @@
-// The page of one job: the form that edits it. Its log is begun in joblog.js.
+// The page of one job: the form that edits it, and a clock for what goes on. Its log is begun in joblog.js.
+import { durationWords } from "./ago.js";
 import { refresh } from "./live.js";
 import { send, whileBusy } from "./acts.js";
 import { notice, problem } from "./notices.js";
@@ -105,3 +106,14 @@ if (dialog) {
   });
   form.querySelector("[data-close]").addEventListener("click", () => dialog.close());
 }
+
+/** Tell how long what goes on has taken by now; the whole is drawn to scale again when something changes. */
+function tick() {
+  for (const span of document.querySelectorAll("#timeline [data-since]")) {
+    const { since, name, end } = span.dataset;
+    const words = [name, durationWords(Math.max(0, Date.now() - Number(since))), end].filter(Boolean).join(" ");
+    for (const node of span.querySelectorAll("text, title")) if (node.textContent !== words) node.textContent = words;
+  }
+}
+
+setInterval(() => document.visibilityState === "visible" && tick(), 1000);
