@@ -83,6 +83,7 @@ def test_an_output_is_followed_to_its_end_and_resumed_where_it_was_left(site: Si
     with _stream(site, f"{url}&lines=1") as again:
         assert [each["event"] for each in again] == ["output", "end"]
     assert site.get(url, **{"Last-Event-ID": "soon"}).status == 422
+    assert site.get(f"{url}&stream=stderr").status == 409
     assert site.ask("HEAD", url).status == 200
     wait_for(lambda: followers.count == 0, "nobody follows any more")
 

@@ -234,7 +234,7 @@ class _Follower:
             return
         self._job = seen.job
         if self._streams is not None and not seen.job.split_output and not seen.runs:
-            raise _not_split(seen.job)
+            raise not_split(seen.job)
         for attempt in seen.runs:
             if self._is_past(attempt.run):
                 break
@@ -383,12 +383,13 @@ def streams_of(job: "Job", attempt: "Attempt", wanted: "frozenset[str] | None") 
     """Return the streams of a run that are wanted; raise when it did not keep them apart."""
     if not attempt.is_split:
         if wanted is not None:
-            raise _not_split(job)
+            raise not_split(job)
         return [OUTPUT]
     return [stream for stream in (STDOUT, STDERR) if wanted is None or stream in wanted]
 
 
-def _not_split(job: "Job") -> Refused:
+def not_split(job: "Job") -> Refused:
+    """Return the error for a job that does not keep its streams apart."""
     return Refused(
         f"job {job.id} keeps stdout and stderr together",
         hint=f"see both with: queuectl logs {job.id}; to keep them apart, enqueue with --split-output",

@@ -9,7 +9,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from queuectl.errors import BadInput, NotFound, UnknownName
 from queuectl.model.value import Value
-from queuectl.runtime.follow import OUTPUT, STDERR, STDOUT, kept_of, output_of, pick_run, streams_of
+from queuectl.runtime.follow import OUTPUT, STDERR, STDOUT, kept_of, not_split, output_of, pick_run, streams_of
 from queuectl.store import attempts
 from queuectl.system.output import NOT_WRITTEN
 from queuectl.web.given import Given, closing_of
@@ -122,6 +122,8 @@ def get_output_of_job(
     wanted = _streams(stream)
     job, chosen = stores.read(lambda tx: _chosen(tx, name, run, attempt, is_followed=follow))
     if follow:
+        if wanted is not None and not (job.split_output if chosen is None else chosen.is_split):
+            raise not_split(job)
         asked = Asked(
             seq=job.seq,
             run=None if chosen is None else chosen.run,
