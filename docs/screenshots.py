@@ -28,7 +28,7 @@ FLAGS = [
 ]  # fmt: skip
 PAGES = {
     "overview": "/?range=24h",
-    "jobs": "/jobs?state=processing,failed,dead,blocked,pending",
+    "jobs": "/jobs?queue=default",
     "job": "/jobs/thumbnails",
     "new-job": "/jobs/new",
     "dlq": "/dlq",
