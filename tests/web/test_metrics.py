@@ -15,6 +15,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import Outcome, Result
 from queuectl.store import migrate, removing, workers
 from queuectl.store.database import Database
+from queuectl.system.host import host_name
 from queuectl.web.readings import FRESH_S, Count, Readings
 from queuectl.web.stores import Stores
 from tests.program import Cli, wait_for
@@ -112,6 +113,19 @@ def test_runs_are_counted_as_they_begin_and_end(site: Site, cli: Cli) -> None:
     assert of(found, "wait_seconds_count") == 3
     assert of(found, "lease_rescues_total") == 0
     assert of(found, "jobs", queue="default", state="dead") == 2
+
+
+def test_a_living_worker_and_its_slots_are_told(site: Site, cli: Cli) -> None:
+    cli.enqueue("sleep 600")
+    cli.start("worker", "start", "-j", "3")
+    cli.wait_for_state("1", "processing")
+
+    found = fresh(site, ("workers_working", 1))
+
+    assert of(found, "workers", host=host_name(), state="working") == 1
+    assert of(found, "workers", host=host_name(), state="lost") == 0
+    assert of(found, "worker_slots", host=host_name()) == 3
+    assert of(found, "worker_slots_busy", host=host_name()) == 1
 
 
 def ended_run(db: Database, outcome: Outcome) -> int:
