@@ -142,6 +142,9 @@ def test_groups_say_what_jobs_died_of_and_can_be_handed_back(each_with_dead: Cli
         "exit code 3": ["fail3"],
         "exit code 12": ["fail12"],
     }
+    assert [group["error"] for group in each_with_dead.json("dlq", "groups", "--error", "exit code 1")] == [
+        "exit code 1"
+    ]
     assert each_with_dead.json("dlq", "retry", "--error", "exit code 1") == [{"count": 1}]
     assert each_with_dead.job("fail1")["state"] == "pending"
     assert each_with_dead.job("fail12")["state"] == "dead"
