@@ -5,7 +5,7 @@ from contextlib import closing
 
 from queuectl.actions.connect import connect
 from queuectl.actions.control import pause_queue
-from tests.program import Cli, wait_for
+from tests.program import Cli
 from tests.web.serving import Site
 
 HOSTILE = "<script>document.title='owned'</script>"
@@ -89,16 +89,19 @@ def test_a_read_only_visitor_sees_acts_that_cannot_be_pressed_and_is_refused(sit
     cli.ok("queue", "pause", "mail")
     cli.ok("schedule", "add", "beat", "--every", "1h", "true")
     cli.ok("config", "set", "max_retries", "7")
+    dead = cli.enqueue("--max-retries", "0", "exit 3")
     cli.start("worker", "start")
-    wait_for(lambda: cli.json("worker", "list") or None, "a worker")
+    cli.wait_for_state(dead, "dead")
     bearer = f"Bearer {cli.json('token', 'add', 'looker', '--role', 'read')[0]['token']}"
 
-    for path in ("/queues", "/queues/mail", "/workers", "/schedules", "/schedules/beat", "/settings", "/audit"):
+    for path in (
+        "/dlq", "/queues", "/queues/mail", "/workers", "/schedules", "/schedules/beat", "/settings", "/audit",
+    ):  # fmt: skip
         text = site.get(path, Authorization=bearer).text
         acts = re.findall(r"<button[^>]*(?:data-act|data-dialog|data-try)[^>]*>", text)
         assert [act for act in acts if "disabled" not in act] == [], path
         assert "Tokens" not in text
-    for path in ("/queues/mail/resume", "/schedules/beat/run", "/workers/stop"):
+    for path in ("/queues/mail/resume", "/schedules/beat/run", "/workers/stop", "/dlq/retry", "/dlq/purge"):
         assert site.post(f"/api/v1{path}", {}, Authorization=bearer).status == 403
 
 
