@@ -24,6 +24,9 @@ _ALL = (
     Budget(name="dependents", limit=1.5),
     Budget(name="status", limit=200, absolute_unit="ms"),
     Budget(name="list", limit=200, absolute_unit="ms"),
+    Budget(name="page", limit=200, absolute_unit="ms"),
+    Budget(name="told of", limit=1000, absolute_unit="ms"),
+    Budget(name="viewers", limit=1.1),
     Budget(name="own share", limit=200, absolute_unit="us", is_aim=True),
 )
 BUDGETS = {budget.name: budget for budget in _ALL}

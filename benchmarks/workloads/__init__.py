@@ -15,6 +15,7 @@ OWN = (
     "sleeps",
     "output",
     "growth",
+    "dashboard",
     "pruning",
     "dependents",
     "long_transaction",

@@ -1,0 +1,230 @@
+"""Dashboard: what pages, live updates and many viewers cost beside a million jobs."""
+
+import json
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from http.client import HTTPConnection, HTTPResponse
+
+from benchmarks import stores
+from benchmarks.bench import KINDS, Bench
+from benchmarks.budgets import BUDGETS
+from benchmarks.figures import Figure
+from benchmarks.program import DEADLINE_S, QUEUECTL, wait_for
+from benchmarks.turns import ratios, take_turns
+from queuectl.actions.connect import Target, connect
+from queuectl.store.database import Database, Tx
+
+MILLION = 1_000_000
+DAYS = 10
+"""Over how many days the jobs that are over have ended."""
+PAGES = {"overview": "/", "job list": "/jobs"}
+VIEWERS = 50
+ROUNDS = 20
+BURST = 10
+WATCHED_S = 5.0
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Serve a store of each kind and ask it as browsers do."""
+    rows = bench.pick(quick=100_000, full=MILLION)
+    for kind in KINDS[:1] if bench.is_quick else KINDS:
+        with bench.store(kind) as target:
+            _fill(target, rows)
+            with served(target) as port:
+                yield from _page_figures(kind, rows, port)
+                yield _live_figure(kind, rows, port)
+            yield _viewers_figure(kind, rows, target)
+
+
+@contextmanager
+def served(target: Target) -> Iterator[int]:
+    """Give the port of a server that is ready, and stop it after the block."""
+    server = subprocess.Popen(
+        [QUEUECTL, "serve", "--port", "0"],
+        env=stores.environ_of(target),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert server.stderr is not None
+        said = b""
+        while (found := re.search(rb"https?://[^\s]*?:(\d+)", said)) is None:
+            line = server.stderr.readline()
+            if not line:
+                raise RuntimeError(f"the server did not start: {said.decode()}")
+            said += line
+        yield int(found[1])
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _fill(target: Target, rows: int) -> None:
+    with closing(connect(target)) as database:
+        for day in range(DAYS):
+            age_ms = day * stores.DAY_MS + 1000
+            database.write(partial(stores.add_finished, state=stores.COMPLETED, rows=rows // DAYS, age_ms=age_ms))
+    stores.settle_down(target)
+
+
+def _page_figures(kind: str, rows: int, port: int) -> Iterator[Figure]:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as connection:
+        sides = {name: partial(_get_s, connection, path) for name, path in {**PAGES, "unit": "/healthz"}.items()}
+        take_turns(2, sides)
+        taken = take_turns(ROUNDS, sides)
+    for name in PAGES:
+        yield Figure(
+            what=f"{name} beside {rows:,} jobs, {kind}",
+            unit="x of /healthz",
+            ratios=ratios(taken[name], taken["unit"]),
+            absolute=[each * 1000 for each in taken[name]],
+            absolute_unit="ms",
+            budget=BUDGETS["page"],
+            is_headline=rows == MILLION,
+            values={"slowest_ms": max(taken[name]) * 1000},
+        )
+
+
+def _get_s(connection: HTTPConnection, path: str) -> float:
+    begun = time.perf_counter()
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    answer.read()
+    if answer.status != 200:
+        raise AssertionError(f"{path} answered {answer.status}")
+    return time.perf_counter() - begun
+
+
+def _live_figure(kind: str, rows: int, port: int) -> Figure:
+    """Measure from the call that adds a job until a stream tells of it."""
+    with ExitStack() as stack:
+        stream = _stream(stack, port)
+        api = stack.enter_context(closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)))
+        _event(stream)
+        delays, adds = [], []
+        for _ in range(BURST):
+            adds.append(_add_s(api))
+            begun = time.perf_counter() - adds[-1]
+            _event(stream)
+            delays.append(time.perf_counter() - begun)
+    return Figure(
+        what=f"a job added is told of, beside {rows:,} jobs, {kind}",
+        unit="x of adding it",
+        ratios=ratios(delays, adds),
+        absolute=[each * 1000 for each in delays],
+        absolute_unit="ms",
+        budget=BUDGETS["told of"],
+        is_headline=rows == MILLION,
+    )
+
+
+def _viewers_figure(kind: str, rows: int, target: Target) -> Figure:
+    """Compare how often a server reads the store while jobs are added, with one viewer and with many."""
+    reads: dict[int, int] = {}
+    with _counted_reads() as count, _served_here(target) as port:
+        for viewers in (1, VIEWERS):
+            before = count()
+            with ExitStack() as stack:
+                threads = [threading.Thread(target=_look_on, args=(_stream(stack, port), port)) for _ in range(viewers)]
+                for thread in threads:
+                    thread.start()
+                _add_slowly(port)
+                for thread in threads:
+                    thread.join()
+            reads[viewers] = count() - before
+    return Figure(
+        what=f"reads of the store for {VIEWERS} dashboards beside {rows:,} jobs, {kind}",
+        unit="x of one dashboard",
+        ratios=[reads[VIEWERS] / reads[1]],
+        absolute=[reads[VIEWERS]],
+        absolute_unit=f"reads in {WATCHED_S:g} s",
+        budget=BUDGETS["viewers"],
+        is_headline=rows == MILLION,
+    )
+
+
+@contextmanager
+def _counted_reads() -> Iterator[Callable[[], int]]:
+    """Give what tells how often this process has read a store."""
+    plain = Database.read
+    made: list[None] = []
+
+    def read(database: Database, work: Callable[[Tx], object]) -> object:
+        made.append(None)
+        return plain(database, work)
+
+    Database.read = read  # type: ignore[method-assign, assignment]
+    try:
+        yield lambda: len(made)
+    finally:
+        Database.read = plain  # type: ignore[method-assign]
+
+
+@contextmanager
+def _served_here(target: Target) -> Iterator[int]:
+    """Give the port of a server in this process."""
+    from queuectl.web.app import make_app
+    from queuectl.web.serving import bind, make_server
+
+    with closing(bind("127.0.0.1", 0)) as listener:
+        server = make_server(make_app(target))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            wait_for(lambda: server.started)
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _look_on(stream: HTTPResponse, port: int) -> None:
+    """Do as a dashboard does for a while: at each change, ask for the page again as it is at that version."""
+    until = time.perf_counter() + WATCHED_S
+    with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as connection:
+        while time.perf_counter() < until:
+            version = _event(stream)
+            connection.request("GET", "/", headers={"X-Live": version})
+            connection.getresponse().read()
+
+
+def _add_slowly(port: int) -> None:
+    until = time.perf_counter() + WATCHED_S
+    with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as api:
+        while time.perf_counter() < until:
+            _add_s(api)
+            time.sleep(0.2)
+
+
+def _add_s(api: HTTPConnection) -> float:
+    begun = time.perf_counter()
+    api.request("POST", "/api/v1/jobs", json.dumps({"command": "true"}), {"Content-Type": "application/json"})
+    answer = api.getresponse()
+    answer.read()
+    if answer.status != 201:
+        raise AssertionError(f"adding a job answered {answer.status}")
+    return time.perf_counter() - begun
+
+
+def _stream(stack: ExitStack, port: int) -> HTTPResponse:
+    connection = stack.enter_context(closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)))
+    connection.request("GET", "/api/v1/events", headers={"Accept": "text/event-stream"})
+    return connection.getresponse()
+
+
+def _event(stream: HTTPResponse) -> str:
+    """Read until the end of the next change and return its version; other events are passed by."""
+    version, is_change = "", False
+    while line := stream.readline():
+        if line.startswith(b"id:"):
+            version = line[3:].strip().decode()
+        is_change = is_change or line.startswith(b"event: change")
+        if line == b"\n" and is_change:
+            return version
+    raise AssertionError("the stream ended")
