@@ -66,6 +66,7 @@ def test_what_cannot_be_read_is_told_on_the_page_with_the_nearest(local_site: Si
         ("sort=strted", "did you mean &#39;started&#39;?"),
         ("columns=comand", "did you mean &#39;command&#39;?"),
         ("limit=0", "bad limit"),
+        ("limit=0000000015000", "bad limit"),
         ("since=<b>", "bad time"),
         ("after=x", "bad place"),
         ("queue=%22%3E%3Cscript%3E", "bad queue"),

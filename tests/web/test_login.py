@@ -94,6 +94,7 @@ def test_the_form_is_taken_as_a_form_alone_and_no_longer_than_a_token(local_site
     assert local_site.post("/login", {"token": secret}).status == 415
     assert local_site.ask("POST", "/login", b"token=" + b"x" * 20_000, {"Content-Type": FORM}).status == 413
     assert local_site.ask("POST", "/login", b"\xff=%ff&=", {"Content-Type": FORM}).status == 401
+    assert local_site.ask("POST", "/login", b"a=b&" * 50, {"Content-Type": FORM}).status == 400
 
 
 def test_the_page_shows_what_was_typed_as_text_alone(local_site: Site) -> None:

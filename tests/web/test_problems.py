@@ -72,6 +72,20 @@ def test_a_bad_body_is_a_client_error_that_says_what_is_wrong(
     assert local_site.get("/api/v1/jobs").json()["jobs"] == []
 
 
+def test_a_body_nested_as_deeply_as_can_be_read_is_refused_before_anybody_has_to_write_it_again(
+    local_site: Site,
+) -> None:
+    for path, body in (
+        ("/api/v1/jobs", b'{"command": %s}'),
+        ("/api/v1/jobs/bulk", b'[{"command": "true", "env": {"A": %s}}]'),
+        ("/api/v1/jobs/cancel", b'{"dry_run": %s}'),
+    ):
+        answers = {local_site.post(path, body % (b"[" * depth + b"]" * depth)).status for depth in range(960, 1000, 2)}
+        assert answers == {400}, path
+    fitting = local_site.post("/api/v1/jobs/cancel", b'{"dry_run": %s}' % (b"[" * 60 + b"]" * 60))
+    assert "dry_run is to be true or false" in fitting.json()["detail"]
+
+
 def test_a_body_of_another_kind_is_refused(local_site: Site) -> None:
     form = local_site.ask(
         "POST", "/api/v1/jobs", b"command=true", {"Content-Type": "application/x-www-form-urlencoded"}

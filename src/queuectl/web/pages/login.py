@@ -10,11 +10,12 @@ from starlette.concurrency import run_in_threadpool
 from queuectl.web.given import logins_of, reach_of
 from queuectl.web.guard import address_of, dead_cookie, is_local, live_cookie, too_many
 from queuectl.web.logins import TooMany
-from queuectl.web.problems import TooLarge, WrongMedia
+from queuectl.web.problems import BadRequest, TooLarge, WrongMedia
 from queuectl.web.templating import render_alone
 
 FORM = "application/x-www-form-urlencoded"
 MOST_BYTES = 16_384
+MOST_FIELDS = 10
 
 router = APIRouter()
 
@@ -68,7 +69,10 @@ async def _form(request: Request) -> dict[str, str]:
         body += part
         if len(body) > MOST_BYTES:
             raise TooLarge("no token is that long")
-    fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise BadRequest("the login has two fields, token and next", hint="send no others") from None
     return {name: values[0] for name, values in fields.items()}
 
 

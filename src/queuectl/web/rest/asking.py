@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fastapi.dependencies.models import Dependant
 
 JSON = "application/json"
+MOST_DEPTH = 64
+"""No body has more levels than that; Python can read about a thousand, and less where it has to write them again."""
 LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines")
 
 
@@ -103,9 +105,20 @@ def parse_json(raw: "bytes | str") -> object:
     except ValueError as error:
         told = "a number has too many digits" if "digits" in str(error) else str(error)
         raise BadRequest(f"broken JSON: {told}") from None
+    if text.count("[") + text.count("{") > MOST_DEPTH and _is_deep(value):
+        raise BadRequest(f"broken JSON: nested too deeply, more than {MOST_DEPTH} levels")
     if "\\u" in text:
         _refuse_no_text(value)
     return value
+
+
+def _is_deep(value: object) -> bool:
+    """Whether something is nested so deeply that whatever handles it might give up half-way."""
+    level = [value]
+    for _ in range(MOST_DEPTH + 1):
+        parts = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = [inner for part in parts for inner in part if isinstance(inner, dict | list)]
+    return bool(level)
 
 
 def _no_constant(name: str) -> object:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LIMITS = (25, 50, 100, 200, 500)
 DEFAULT_LIMIT = 50
+MOST_DIGITS = 9
 SINCE = (("15m", "15 min"), ("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 _SINGLE = ("state", "queue", "group", "text", "error", "since", "until")
 _NAMES = (*_SINGLE, "tag", "sort", "reverse", "columns", "limit", "after", "before")
@@ -183,7 +184,7 @@ def _columns(text: str) -> tuple[str, ...]:
 def _limit(text: str) -> int:
     if not text:
         return DEFAULT_LIMIT
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LIMITS[-1]):
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and 1 <= int(text) <= LIMITS[-1]):
         raise BadInput(f"bad limit {text[:40]!r}", hint=f"give a whole number from 1 to {LIMITS[-1]}")
     return int(text)
 
