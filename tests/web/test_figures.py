@@ -95,6 +95,60 @@ def test_a_figure_that_cannot_be_counted_keeps_no_other_from_it(
     assert "'broken' cannot be counted" in capsys.readouterr().err
 
 
+def test_the_end_waits_for_nothing_that_was_only_ordered(board: Board) -> None:
+    counted, go, ran = Figures(board), threading.Event(), []
+
+    def count(_tx: Tx) -> int:
+        ran.append(1)
+        assert go.wait(LONG_S)
+        return 1
+
+    for name in "abc":
+        counted.get(name, count)
+    ending = threading.Thread(target=counted.close)
+    ending.start()
+    while not counted._is_closed:
+        time.sleep(0.001)
+    go.set()
+    ending.join(LONG_S)
+
+    assert (len(ran), ending.is_alive()) == (1, False)
+
+
+def test_a_count_that_takes_too_long_does_not_hold_up_the_end(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "CLOSE_S", 0.01)
+    counted, go = Figures(board), threading.Event()
+    counted.get("x", lambda _tx: go.wait(LONG_S))
+
+    counted.close()
+
+    assert not go.is_set()
+    go.set()
+    assert counted._thread is not None
+    counted._thread.join(LONG_S)
+
+
+def test_names_that_people_make_up_neither_pile_up_nor_keep_others_from_being_counted(
+    counted: Figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "MOST_KEPT", 5)
+    monkeypatch.setattr(figures, "MOST_WAITING", 3)
+    monkeypatch.setattr(figures, "PATIENCE_S", 0.0)
+    go, ran = threading.Event(), []
+
+    def count(_tx: Tx) -> int:
+        ran.append(1)
+        return int(go.wait(LONG_S))
+
+    for number in range(20):
+        counted.get(f"made up {number}", count)
+    go.set()
+
+    assert wait_for(counted, "x", lambda _tx: 7).value == 7
+    assert len(ran) == 3
+    assert max(len(counted._asked), len(counted._kept)) <= 5
+
+
 def wait_for(counted: Figures, name: str, work: Callable[[Tx], object]) -> figures.Figure:
     """Ask until it is counted."""
     deadline = time.monotonic() + LONG_S

@@ -25,6 +25,11 @@ SLIDES_S = 30.0
 PATIENCE_S = 0.08
 """How long a page waits for a figure that was never counted; it is told when there is one."""
 FORGET_S = 600.0
+MOST_KEPT = 256
+MOST_WAITING = 32
+"""Who asks for more than can be counted is told so: everybody makes up names, by what they search for."""
+CLOSE_S = 2.0
+"""How long the end waits for what is being counted."""
 TROUBLE_PAUSE_S = 2.0
 
 
@@ -52,6 +57,7 @@ class Figures:
         self._changed = threading.Condition()
         self._orders: queue.SimpleQueue[tuple[str, Callable[[Tx], object]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._is_closed = False
 
     def get(self, name: str, work: "Callable[[Tx], object]") -> Figure | None:
         """Return one figure, as `get_all` does; None: it was not counted yet."""
@@ -69,18 +75,21 @@ class Figures:
                 if self._is_free(name) and (kept is None or self._is_due(kept)):
                     self._counting.add(name)
                     self._order(name, work)
+            self._forget()
             self._changed.wait_for(lambda: all(self._is_there(name) for name in wanted), PATIENCE_S)
             return {name: self._kept[name] for name in wanted if name in self._kept}
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, whatever was ordered; what is being counted just now holds up nothing for long."""
+        self._is_closed = True
         self._orders.put(None)
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(CLOSE_S)
 
     def _is_free(self, name: str) -> bool:
         is_broken = time.monotonic() - self._gave_up.get(name, float("-inf")) < TROUBLE_PAUSE_S
-        return name not in self._counting and not is_broken
+        is_crowded = len(self._counting) >= MOST_WAITING or self._is_closed
+        return not (name in self._counting or is_broken or is_crowded)
 
     def _is_there(self, name: str) -> bool:
         return name in self._kept or name not in self._counting
@@ -99,7 +108,7 @@ class Figures:
 
     def _run(self) -> None:
         database: Database | None = None
-        while (order := self._orders.get()) is not None:
+        while (order := self._orders.get()) is not None and not self._is_closed:
             name, work = order
             try:
                 database = database or connect(self._board.target, is_patient=False)
@@ -120,12 +129,14 @@ class Figures:
         with self._changed:
             self._counting.discard(name)
             self._gave_up[name] = time.monotonic()
+            self._asked.setdefault(name, time.monotonic())
             self._changed.notify_all()
 
     def _keep(self, name: str, figure: Figure) -> None:
         with self._changed:
             before = self._kept.get(name)
             self._kept[name] = figure
+            self._asked.setdefault(name, time.monotonic())
             self._counting.discard(name)
             self._forget()
             self._changed.notify_all()
@@ -133,8 +144,13 @@ class Figures:
             self._board.renew()
 
     def _forget(self) -> None:
+        """Forget what nobody asked for lately, and of too many those asked for longest ago."""
         now = time.monotonic()
-        for name in [name for name, asked in self._asked.items() if now - asked > FORGET_S]:
+        by_age = sorted(self._asked, key=self._asked.__getitem__)
+        surplus = len(by_age) - MOST_KEPT
+        for place, name in enumerate(by_age):
+            if place >= surplus and now - self._asked[name] <= FORGET_S:
+                break
             self._asked.pop(name)
             self._kept.pop(name, None)
             self._gave_up.pop(name, None)
