@@ -137,10 +137,8 @@ class Job(Value):
 
     @property
     def ready_at(self) -> int:
-        """When a ready job came to be so: at its time, unless that was over when it was added, or has had its run."""
-        if self.run_at is None or self.run_at < self.created_at or self.run_at <= (self.started_at or 0):
-            return self.updated_at
-        return self.run_at
+        """When a ready job came to be so (or was last edited): a time it waited for, or when what held it was gone."""
+        return self.updated_at
 
     @property
     def argv_list(self) -> list[str] | None:

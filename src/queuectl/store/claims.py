@@ -41,14 +41,11 @@ _IS_PLAIN = """
               JOIN queues q ON q.name = l.queue
              WHERE l.id = :lane_id AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
 """
-# As Job.ready_at has it.
-READY_AT = """
-    CASE WHEN run_at >= created_at AND run_at > COALESCE(started_at, 0) THEN run_at ELSE updated_at END
-""".strip()
+# How long it waited: since Job.ready_at.
 _START = """
     UPDATE jobs
        SET state = 'processing', run = run + 1, worker_id = :worker_id, started_at = :now, updated_at = :now,
-           waited_ms = CASE WHEN {ready_at} < :now THEN :now - {ready_at} ELSE 0 END
+           waited_ms = CASE WHEN updated_at < :now THEN :now - updated_at ELSE 0 END
      WHERE state = 'pending' AND seq IN ({seqs})
 """
 
@@ -320,7 +317,7 @@ def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
 
 @cache
 def _start_sql(names: str) -> str:
-    return _START.format(seqs=names, ready_at=READY_AT)
+    return _START.format(seqs=names)
 
 
 def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:

@@ -6,7 +6,6 @@ Told from what is on record now: a job that waited and was cancelled or deleted 
 from queuectl.model.states import State
 from queuectl.model.value import Value
 from queuectl.model.verdict import Result
-from queuectl.store.claims import READY_AT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,8 +82,13 @@ def _runs(tx: "Tx", since: int, step_ms: int, size: int) -> "Iterable[tuple[str,
         """,
         params,
     )
-    ready = tx.rows(
-        f"SELECT queue, {place(READY_AT)}, {size}, {size}, count(*) FROM jobs WHERE state = 'pending' GROUP BY 1, 2",
+    ready = tx.rows(  # since Job.ready_at
+        f"""
+        SELECT queue, {place("updated_at")}, {size}, {size}, count(*)
+          FROM jobs
+         WHERE state = 'pending'
+         GROUP BY 1, 2
+        """,
         params,
     )
     return [_numbers(row) for rows in (over, running, ready) for row in rows]

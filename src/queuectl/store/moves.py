@@ -87,7 +87,10 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
 
 
 def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
-    """Make jobs whose time has come ready, the longest due first; return how many."""
+    """Make jobs whose time has come ready, the longest due first; return how many.
+
+    They have been so since that time, however late somebody looks: what is said of waits (Job.ready_at) counts from it.
+    """
     rows = tx.rows(f"{_DUE} {tx.dialect.skip_locked}", {"now": tx.now, "most": most})
     if not rows:
         return 0
@@ -95,10 +98,10 @@ def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
     return tx.changed(
         f"""
         UPDATE jobs
-           SET state = 'pending', updated_at = :now
+           SET state = 'pending', updated_at = CASE WHEN run_at > updated_at THEN run_at ELSE updated_at END
          WHERE state IN ('scheduled', 'failed') AND seq IN ({names})
         """,
-        {**params, "now": tx.now},
+        params,
     )
 
 
