@@ -1,6 +1,5 @@
 """Retrying what died of the same: a canary first, then all of the group, and nobody else."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -34,7 +33,7 @@ def states(db: Database, dead: dict[str, int]) -> dict[str, State]:
 
 
 def test_all_of_a_group_get_a_fresh_life_and_no_other(db: Database, dead: dict[str, int]) -> None:
-    number = error_groups.retry_group(db, "exit code 1; N left", who="me")
+    number = error_groups.retry(db, Filter(error="exit code 1; N left"), who="me")
 
     assert number == 3
     risen = {name for name, state in states(db, dead).items() if state is State.PENDING}
@@ -56,7 +55,7 @@ def test_a_text_that_is_no_name_is_looked_for_in_errors(db: Database, dead: dict
 
 
 def test_a_canary_is_the_one_that_died_last_and_says_how_many_are_left(db: Database, dead: dict[str, int]) -> None:
-    canary = error_groups.canary_of_group(db, "exit code 1; N left", who="me")
+    canary = error_groups.canary(db, Filter(error="exit code 1; N left"), who="me")
 
     assert (canary.done.job.id, canary.rest) == ("a", 2)
     assert [name for name, state in states(db, dead).items() if state is State.PENDING] == ["a"]
@@ -67,36 +66,35 @@ def test_whatever_groups_name_can_be_handed_back_and_means_what_was_counted(db: 
         wanted = Filter(states=(State.DEAD,), error=group.name)
         assert db.read(partial(error_groups.count, wanted=wanted)) == group.count
 
-    assert sum(error_groups.purge_group(db, group.name, who="me") for group in db.read(groups)) == len(dead)
+    found = db.read(groups)
+    assert sum(error_groups.purge(db, Filter(error=group.name), who="me") for group in found) == len(dead)
     assert db.read(groups) == []
 
 
 def test_a_group_is_narrowed_by_what_else_is_asked(db: Database, dead: dict[str, int]) -> None:
     add_job(db, State.DEAD, queue="mail", error="exit code 1; 3 left", given_id="mail")
 
-    assert error_groups.retry_group(db, "exit code 1; N left", wanted=Filter(queue="mail"), who="me") == 1
+    assert error_groups.retry(db, Filter(queue="mail", error="exit code 1; N left"), who="me") == 1
     assert set(states(db, dead).values()) == {State.DEAD}
 
 
-@pytest.mark.parametrize("act", [error_groups.retry_group, error_groups.purge_group, error_groups.canary_of_group])
-def test_a_group_that_is_not_there_is_said_so_and_nothing_is_done(
-    db: Database, dead: dict[str, int], act: Callable[..., object]
-) -> None:
-    with pytest.raises(NotFound, match="no dead job died of 'exit code 99'") as caught:
-        act(db, "exit code 99", who="me")
+def test_an_error_that_nobody_died_of_changes_nothing(db: Database, dead: dict[str, int]) -> None:
+    assert error_groups.retry(db, Filter(error="exit code 99"), who="me") == 0
+    assert error_groups.purge(db, Filter(error="exit code 99"), who="me") == 0
 
-    assert "dlq groups" in caught.value.hint
     assert set(states(db, dead).values()) == {State.DEAD}
 
 
 def test_a_canary_of_nothing_is_refused(db: Database) -> None:
-    with pytest.raises(NotFound, match="no dead job matches"):
+    with pytest.raises(NotFound, match="no dead job matches") as caught:
         error_groups.canary(db, Filter(error="exit"), who="me")
+
+    assert "dlq groups" in caught.value.hint
 
 
 def test_the_audit_trail_names_the_error(db: Database, dead: dict[str, int]) -> None:
-    error_groups.retry_group(db, "exit code 1; N left", who="me")
-    error_groups.canary_of_group(db, "exit code 12", who="me")
+    error_groups.retry(db, Filter(error="exit code 1; N left"), who="me")
+    error_groups.canary(db, Filter(error="exit code 12"), who="me")
 
     acts = [(act.who, act.action, act.target, act.count) for act in db.read(lambda tx: audit.newest(tx, 10))]
 

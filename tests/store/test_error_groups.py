@@ -4,6 +4,8 @@ import random
 from collections import Counter
 from functools import partial
 
+import pytest
+
 from queuectl.model.errorgroup import NO_ERROR, group_name
 from queuectl.model.job import Job
 from queuectl.model.states import State
@@ -85,6 +87,34 @@ def test_one_group_is_found_by_its_name_alone(db: Database) -> None:
     assert set(whole.errors) == {"timed out after 5 s", "timed out after 30 s"}
     assert db.read(lambda tx: error_groups.group(tx, "timed out after 5 s")) is None
     assert db.read(lambda tx: error_groups.errors_of(tx, "nothing of the kind")) == []
+
+
+def test_a_group_of_more_texts_than_a_statement_takes_is_one_group(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(error_groups, "ERRORS_AT_ONCE", 1)
+    dead = bury_some(db)
+    wanted = Filter(states=(State.DEAD,), error="timed out after N s")
+
+    [found] = db.read(lambda tx: error_groups.groups_meant(tx, wanted))
+
+    assert found.count == sum(group_name(job.error) == wanted.error for job in dead)
+    assert found == db.read(lambda tx: error_groups.group(tx, "timed out after N s"))
+    held = db.read(lambda tx: error_groups.groups_meant(tx, wanted.replace(error="timed out")))
+    assert held == [found]
+
+
+def test_samples_are_of_what_was_asked_for(db: Database) -> None:
+    db.read_clock = FakeClock(now=NOW)
+    for queue in ("mail", "default"):
+        job = add_job(db, State.DEAD, queue=queue, given_id=f"of-{queue}", error="exit code 1", finished_at=NOW - 5)
+        run = a_run(job.seq, NOW - 5, error="exit code 1", queue=queue)
+        db.write(partial(attempts.insert_as_they_are, copies=[run]))
+
+    [group] = db.read(lambda tx: error_groups.groups(tx, Filter(queue="mail")))
+    [failing] = db.read(lambda tx: error_groups.failing(tx, Range.DAY, "mail"))
+
+    assert (group.samples, failing.sample) == (("of-mail",), "of-mail")
 
 
 def test_what_finds_a_group_finds_the_jobs_that_were_counted_and_no_others(db: Database) -> None:

@@ -4,8 +4,8 @@ from queuectl.actions import control
 from queuectl.actions.acts import MAX_DETAIL
 from queuectl.errors import NotFound
 from queuectl.model.value import Value
-from queuectl.store import error_groups, jobs
-from queuectl.store.error_groups import DEAD
+from queuectl.store import jobs
+from queuectl.store.error_groups import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,18 +19,6 @@ class Canary(Value):
 
     done: "Done"
     rest: int
-
-
-def meant(tx: "Tx", wanted: jobs.Filter) -> list[jobs.Filter]:
-    """Return what finds the dead jobs that are meant: all of a group of errors where `error` is the name of one.
-
-    Else `error` is a text that errors hold, as everywhere.
-    """
-    if wanted.error is None:
-        return [wanted]
-    others = wanted.replace(error=None)
-    errors = error_groups.errors_of(tx, wanted.error, others)
-    return error_groups.filters_of(others, errors) if errors else [wanted]
 
 
 def count(tx: "Tx", wanted: jobs.Filter) -> int:
@@ -60,18 +48,6 @@ def _target(wanted: jobs.Filter) -> str:
     return "all" if wanted.error is None else f"all with error {wanted.error}"[:MAX_DETAIL]
 
 
-def retry_group(database: "Database", name: str, *, wanted: jobs.Filter = DEAD, who: str) -> int:
-    """Give every dead job of a group of errors a fresh life; return how many got one."""
-    _check(database, name, wanted)
-    return retry(database, wanted.replace(error=name), who=who)
-
-
-def purge_group(database: "Database", name: str, *, wanted: jobs.Filter = DEAD, who: str) -> int:
-    """Remove every dead job of a group of errors; return how many are gone."""
-    _check(database, name, wanted)
-    return purge(database, wanted.replace(error=name), who=who)
-
-
 def canary(database: "Database", wanted: jobs.Filter, *, who: str) -> Canary:
     """Give the one dead job that died last of those meant a fresh life, to see whether the cause is gone."""
 
@@ -83,14 +59,3 @@ def canary(database: "Database", wanted: jobs.Filter, *, who: str) -> Canary:
         raise NotFound("no dead job matches", hint="see what there is with: queuectl dlq groups")
     (done,) = control.revive_dead(database, [found[0].id], who=who)
     return Canary(done=done, rest=number - 1)
-
-
-def canary_of_group(database: "Database", name: str, *, wanted: jobs.Filter = DEAD, who: str) -> Canary:
-    """Give the last of a group of errors that died a fresh life."""
-    _check(database, name, wanted)
-    return canary(database, wanted.replace(error=name), who=who)
-
-
-def _check(database: "Database", name: str, wanted: jobs.Filter) -> None:
-    if not database.read(lambda tx: error_groups.errors_of(tx, name, wanted.replace(error=None))):
-        raise NotFound(f"no dead job died of {name!r}", hint="see the groups with: queuectl dlq groups")

@@ -131,11 +131,9 @@ def _by_error(tx: "Tx", wanted: jobs.Filter) -> list[jobs.Filter]:
     """Return what finds the jobs of a filter: of dead ones, an error that names a group of them means that group."""
     if wanted.error is None or wanted.states != (State.DEAD,):
         return [wanted]
-    from queuectl.store import error_groups  # adding a job asks for no error, and start-up time counts
+    from queuectl.store.error_groups import meant  # adding a job asks for no error, and start-up time counts
 
-    others = wanted.replace(error=None)
-    errors = error_groups.errors_of(tx, wanted.error, others)
-    return error_groups.filters_of(others, errors) if errors else [wanted]
+    return meant(tx, wanted)
 
 
 def seq_of(tx: "Tx", name: str) -> int:

@@ -124,8 +124,7 @@ def run_groups(args: "Args") -> int:
     wanted, range_ = _filter(args), Range.read(args.range)
 
     def look(tx: "Tx") -> "tuple[list[ErrorGroup], int]":
-        parts = error_groups.meant(tx, wanted)
-        return [group for part in parts for group in grouping.groups(tx, part, range_)], tx.now
+        return grouping.groups_meant(tx, wanted, range_), tx.now
 
     found, now = open_store(args).read(look)
     if args.json:

@@ -1,6 +1,5 @@
 """Shapes of statistics and error groups as JSON, the same on the command line and over HTTP."""
 
-from queuectl.model.shapes import counts_shape, job_shape
 from queuectl.model.units import iso_text
 from queuectl.model.verdict import Result
 
@@ -9,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queuectl.model.errorgroup import ErrorGroup, FailureGroup
-    from queuectl.model.stats import Bucket, QueueFigures, Spread, Stats
+    from queuectl.model.stats import Bucket, Spread, Stats
 
     Shape = dict[str, object]
 
@@ -57,16 +56,6 @@ def failure_group_shape(group: "FailureGroup") -> "Shape":
         "last_at": iso_text(group.last_at),
         "sample": group.sample,
         "text": group.error or None,
-    }
-
-
-def queue_figures_shape(figures: "QueueFigures") -> "Shape":
-    """Return how a queue fares."""
-    return {
-        "queue": figures.queue,
-        "jobs": counts_shape(figures.counts),
-        "oldest_ready": None if figures.oldest is None else job_shape(figures.oldest),
-        "last_hour": _bucket_shape(figures.last_hour),
     }
 
 

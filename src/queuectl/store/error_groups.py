@@ -67,13 +67,34 @@ def groups(tx: "Tx", wanted: Filter = DEAD, range_: Range = Range.DAY) -> list[E
         bucket, count, first_at, last_at = (int(each or 0) for each in row[2:])
         tally = tallies.setdefault(group_name(error), _Tally(range_.buckets))
         tally.add(error, queue, bucket, count, first_at, last_at)
-    found = [_group(tx, name, tally, span) for name, tally in tallies.items()]
+    found = [_group(tx, wanted, name, tally, span) for name, tally in tallies.items()]
     return sorted(found, key=lambda group: (-group.count, group.name))
 
 
 def group(tx: "Tx", name: str, wanted: Filter = DEAD, range_: Range = Range.DAY) -> ErrorGroup | None:
     """Return one group by its name; None means that no dead job that matches belongs to it."""
     return next((each for each in groups(tx, wanted, range_) if each.name == name), None)
+
+
+def groups_meant(tx: "Tx", wanted: Filter, range_: Range = Range.DAY) -> list[ErrorGroup]:
+    """Return the groups of the dead jobs that are meant: the one whose name is `error`, else of errors that hold it."""
+    if wanted.error is not None:
+        named = group(tx, wanted.error, wanted.replace(error=None), range_)
+        if named is not None:
+            return [named]
+    return groups(tx, wanted, range_)
+
+
+def meant(tx: "Tx", wanted: Filter) -> list[Filter]:
+    """Return what finds the dead jobs that are meant: all of a group of errors where `error` is the name of one.
+
+    Else `error` is a text that errors hold, as everywhere.
+    """
+    if wanted.error is None:
+        return [wanted]
+    others = wanted.replace(error=None)
+    errors = errors_of(tx, wanted.error, others)
+    return filters_of(others, errors) if errors else [wanted]
 
 
 def errors_of(tx: "Tx", name: str, wanted: Filter = DEAD) -> list[str]:
@@ -113,55 +134,56 @@ def failing(tx: "Tx", range_: Range, queue: str | None = None) -> list[FailureGr
         counts[name] = counts.get(name, 0) + int(count or 0)
         last[name] = max(last.get(name, (0, "")), (int(last_at or 0), str(error)))
     return [
-        FailureGroup.of_row((name, count, last[name][0], _failed_job(tx, *last[name]), last[name][1]))
+        FailureGroup.of_row((name, count, last[name][0], _failed_job(tx, queue, *last[name]), last[name][1]))
         for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
 
 
-def _group(tx: "Tx", name: str, tally: _Tally, span: Span) -> ErrorGroup:
+def _group(tx: "Tx", wanted: Filter, name: str, tally: _Tally, span: Span) -> ErrorGroup:
     return ErrorGroup(
         name=name,
         count=tally.count,
         first_at=tally.first_at or 0,
         last_at=tally.last_at,
         queues=dict(sorted(tally.queues.items(), key=lambda item: (-item[1], item[0]))),
-        samples=_samples(tx, sorted(tally.latest, reverse=True)[:SAMPLES]),
+        samples=_samples(tx, wanted, sorted(tally.latest, reverse=True)[:SAMPLES]),
         span=span,
         deaths=tuple(tally.deaths),
         errors=tuple(sorted(tally.errors)),
     )
 
 
-def _samples(tx: "Tx", latest: "list[tuple[int, str]]") -> tuple[str, ...]:
-    """Return the ids of jobs that died at some times, of some errors: one probe of jobs_finished for each."""
+def _samples(tx: "Tx", wanted: Filter, latest: "list[tuple[int, str]]") -> tuple[str, ...]:
+    """Return the ids of jobs that match and died at some times, of some errors: one probe of jobs_finished for each."""
+    where, params = where_of(wanted.replace(states=(State.DEAD,)))
     found: dict[str, None] = {}
     for at, error in latest:
         rows = tx.rows(
-            """
+            f"""
             SELECT COALESCE(given_id, CAST(seq AS TEXT))
               FROM jobs
-             WHERE state IN ('completed', 'dead', 'cancelled') AND state = 'dead' AND finished_at = :at
-               AND COALESCE(error, '') = :error
+             WHERE {where} AND finished_at = :died_at AND COALESCE(error, '') = :died_of
              ORDER BY seq DESC
              LIMIT :most
             """,
-            {"at": at, "error": error, "most": SAMPLES},
+            {**params, "died_at": at, "died_of": error, "most": SAMPLES},
         )
         found |= dict.fromkeys(str(row[0]) for row in rows)
     return tuple(found)[:SAMPLES]
 
 
-def _failed_job(tx: "Tx", at: int, error: str) -> str:
+def _failed_job(tx: "Tx", queue: str | None, at: int, error: str) -> str:
     row = tx.row(
         f"""
         SELECT COALESCE(given_id, CAST(seq AS TEXT))
           FROM jobs
          WHERE seq IN (SELECT job_seq
                          FROM attempts
-                        WHERE result IN ({_FAILED}) AND finished_at = :at AND COALESCE(error, '') = :error)
+                        WHERE result IN ({_FAILED}) AND finished_at = :at AND COALESCE(error, '') = :error
+                              {"" if queue is None else "AND queue = :queue"})
          ORDER BY seq DESC
          LIMIT 1
         """,
-        {"at": at, "error": error},
+        {"at": at, "error": error, **({} if queue is None else {"queue": queue})},
     )
     return str(row[0]) if row else ""

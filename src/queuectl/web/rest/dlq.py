@@ -132,7 +132,7 @@ def list_dead(
     """List dead jobs, the latest death first."""
     after = read_cursor(cursor, SORTING)
     found = stores.read(
-        lambda tx: listing.page(tx, error_groups.meant(tx, wanted), SORTING, limit + 1, after),
+        lambda tx: listing.page(tx, grouping.meant(tx, wanted), SORTING, limit + 1, after),
     )
     is_more = len(found) > limit
     return {
@@ -153,11 +153,8 @@ def list_dead_groups(
     """Say what dead jobs died of: those whose errors say the same, together, the largest group first."""
     over = Range.read(range_)
 
-    def look(tx: "Tx") -> "list[Shape]":
-        parts = error_groups.meant(tx, wanted)
-        return [error_group_shape(each) for part in parts for each in grouping.groups(tx, part, over)]
-
-    return {"groups": stores.read(look)}
+    found = stores.read(lambda tx: grouping.groups_meant(tx, wanted, over))
+    return {"groups": [error_group_shape(each) for each in found]}
 
 
 @router.post(
