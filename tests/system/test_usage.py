@@ -1,9 +1,12 @@
 """Usage: what a whole tree takes is counted, and nothing else."""
 
+import os
 import subprocess
 import sys
 
-from queuectl.system.process import Processes
+import pytest
+
+from queuectl.system.process import Links, Processes
 from queuectl.system.usage import Meter
 from tests.program import wait_for
 
@@ -36,3 +39,10 @@ def test_a_leader_that_is_gone_is_left_out() -> None:
         gone.wait()
 
     assert Meter().look([gone.pid]) == {}
+
+
+def test_a_command_whose_pid_is_not_known_yet_takes_nothing_of_the_kernels_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = {os.getpid(): Links(parent=0, group=0, session=0, started=0.0)}
+    monkeypatch.setattr(Processes, "table", kernels)
+
+    assert Meter().look([0]) == {}

@@ -36,7 +36,8 @@ class Meter:
         self._seen: dict[int, tuple[float, Usage]] = {}
 
     def look(self, leaders: "Sequence[int]") -> dict[int, Usage]:
-        """Return what the tree of each leader takes; those that are gone are left out."""
+        """Return what the tree of each leader takes; those that are gone, or not known yet (0), are left out."""
+        leaders = [leader for leader in leaders if leader > 0]
         if not leaders:
             return {}
         processes, at = Processes(), clock.boot_s()
