@@ -16,6 +16,7 @@ from queuectl.actions.archive import Backup, Restored, backup, restore
 from queuectl.actions.connect import Target, connect, locate
 from queuectl.actions.gatekeeping import set_limit, set_queue
 from queuectl.actions.rescue import Rescuer
+from queuectl.actions.tokens import add_token
 from queuectl.errors import BadInput, NotAStore, NotFound, QueuectlError, Refused, StoreNewer
 from queuectl.model.asked import new_schedule
 from queuectl.model.group import Group
@@ -31,6 +32,7 @@ from queuectl.store import (
     jobs,
     migrate,
     removing,
+    requests,
     schedules,
     unique_keys,
     workers,
@@ -65,6 +67,8 @@ def filled(target: Target) -> Target:
     database.write(lambda tx: inputs.insert(tx, [(1, b"\xff\x00\n"), (2, b"")]))
     add_ties(database)
     add_schedule(database)
+    add_token(database, "ci", "submit", who=WHO)
+    database.write(lambda tx: requests.take(tx, "ü key", "f", tx.now + 1))
     database.write(lambda tx: audit.record(tx, "bob@there", "config set", None, 1))
     database.close()
     return target
@@ -142,6 +146,7 @@ def test_what_is_filled_in_has_something_of_every_kind_that_must_survive(filled:
 
     filled_ones = (
         "jobs", "attempts", "queues", "lanes", "limits", "inputs", "config", "edges", "unique_keys", "job_groups",
+        "tokens", "requests",
     )  # fmt: skip
     assert [name for name in filled_ones if not found[name]] == []
     assert found["inputs"] == [(1, b"\xff\x00\n"), (2, b"")]
@@ -390,6 +395,15 @@ def test_nothing_is_kept_of_an_empty_store(filled: Target, tmp_path: Path, postg
 
     assert (done.replaced, done.kept) == (0, None)
     assert not os.path.exists(other.home.backups)
+
+
+def test_tokens_alone_are_worth_keeping(filled: Target, tmp_path: Path, postgres_url: str) -> None:
+    take(filled, tmp_path / "copy.db")
+    other = other_kind(filled, tmp_path, postgres_url)
+    with closing(connect(other)) as database:
+        add_token(database, "ci", "submit", who=WHO)
+
+    assert put_back(other, tmp_path / "copy.db").kept is not None
 
 
 def test_a_queue_moves_to_the_other_kind_and_back_row_for_row(

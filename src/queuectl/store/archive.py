@@ -30,7 +30,7 @@ def begin_after(tx: "Tx", *used: "Sequence[int]") -> None:
 
 def is_empty(tx: "Tx") -> bool:
     """Whether nobody ever put anything into a store that is worth keeping."""
-    kept = ("jobs", "queues", "limits", "config", "schedules")
+    kept = ("jobs", "queues", "limits", "config", "schedules", "tokens")
     return all(tx.row(f"SELECT 1 FROM {table} LIMIT 1") is None for table in kept)
 
 
