@@ -93,6 +93,14 @@ def test_jobs_queues_and_workers_are_told_as_they_are(site: Site) -> None:
         assert of(found, "workers_working") == 1
 
 
+def test_what_a_job_waited_before_it_was_ready_is_not_the_age_of_the_oldest_ready_one(site: Site) -> None:
+    with closing(connect(site.target)) as db:
+        add_job(db, State.PENDING, queue="mail", created_at=1, run_at=2)
+
+    assert of(scrape(site), "oldest_pending_seconds", queue="mail") < 3600
+    assert site.get("/api/v1/queues/mail").json()["oldest_ready"]["seconds"] < 3600
+
+
 def test_runs_are_counted_as_they_begin_and_end(site: Site, cli: Cli) -> None:
     assert of(scrape(site), "runs_claimed_total") == 0
     cli.enqueue("true")

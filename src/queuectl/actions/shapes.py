@@ -72,9 +72,9 @@ def queue_set_shape(done: "QueueSet") -> "Shape":
 
 
 def ready_since(view: "QueueView") -> int:
-    """Return when the oldest ready job of a queue could have run, as far as its own time goes."""
+    """Return since when the oldest ready job of a queue has been ready."""
     assert view.oldest is not None
-    return max(view.oldest.created_at, view.oldest.run_at or 0)
+    return view.oldest.ready_at
 
 
 def able(lane: "LaneView", serve: "Sequence[Worker]") -> int:

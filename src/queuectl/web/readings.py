@@ -176,7 +176,7 @@ def read(tx: "Tx", target: "Target") -> Reading:
     return Reading(
         counts={each.name: counts.get(each.name, {}) for each in known},
         paused={each.name: each.paused_at is not None for each in known},
-        oldest_s={name: max(0, tx.now - max(job.created_at, job.run_at or 0)) / 1000 for name, job in oldest.items()},
+        oldest_s={name: max(0, tx.now - job.ready_at) / 1000 for name, job in oldest.items()},
         hosts=_hosts(tx),
         size_bytes=health.database_bytes(tx) if path is None else _file_bytes(tx),
         free_bytes=space_of(target.home.root if path is None else os.path.dirname(path)).free_bytes,
