@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.tokens import add_token
+from queuectl.errors import StoreUnreachable
 from queuectl.model.token import Token
 from queuectl.store.database import Tx
 from queuectl.web import keyring, logins, sessions, throttle
@@ -170,6 +171,24 @@ def test_a_stream_ends_with_the_token_it_was_opened_with(site: Site) -> None:
         return stream.readline() == b""
 
     wait_for(has_ended, "the stream ended", 60)
+    connection.close()
+
+
+def test_a_stream_ends_in_order_while_nobody_can_know_whether_its_token_stands(
+    local_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> Token:
+        raise StoreUnreachable("gone")
+
+    connection = HTTPConnection("127.0.0.1", local_site.port, timeout=60)
+    connection.request("GET", "/api/v1/events", headers=bearer(token_of(local_site.target, "read")))
+    stream = connection.getresponse()
+    assert stream.readline() == b"retry: 2000\n"
+
+    monkeypatch.setattr(keyring.Keyring, "current", gone)
+    local_site.post(PAUSE)
+
+    stream.read()  # raises where the end of the stream is missing
     connection.close()
 
 

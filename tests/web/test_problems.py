@@ -1,7 +1,9 @@
 """Errors over HTTP: the right status, a document for programs, a page for people, and nothing told of the inside."""
 
+import asyncio
 import http.client
 import json
+from typing import Any
 
 import pytest
 
@@ -137,6 +139,30 @@ def test_an_error_nobody_foresaw_is_logged_and_tells_nothing_of_the_inside(
     assert "inside queuectl" in page.text
     assert "secret" not in told.text + page.text
     assert "RuntimeError: the secret of the inside" in capfd.readouterr().err
+
+
+def test_an_answer_that_broke_off_is_not_followed_by_another() -> None:
+    from starlette.responses import Response
+
+    from queuectl.errors import StoreUnreachable
+    from queuectl.web.edge import Edge
+
+    sent: list[str] = []
+
+    async def send(message: Any) -> None:  # noqa: ANN401 - whatever the server is told
+        sent.append(message["type"])
+
+    async def receive() -> Any:  # noqa: ANN401
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def breaks(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
+        await Response("half")(scope, receive, send)
+        raise StoreUnreachable("gone")
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
+    with pytest.raises(StoreUnreachable):
+        asyncio.run(Edge(breaks)(scope, receive, send))
+    assert sent == ["http.response.start", "http.response.body"]
 
 
 def test_a_store_that_cannot_be_used_is_unavailable_and_says_when_to_ask_again(

@@ -50,9 +50,11 @@ class Edge:
         except _Answered:
             pass
         except QueuectlError as error:  # met outside of any handler
+            if has_begun:
+                raise
             await answer_error(request, error)(scope, receive, out)
         except Exception as error:  # this is the last place that can tell of it
-            print(f"queuectl: {scope['method']} {scope['path']} failed", file=sys.stderr)
+            print(f"queuectl: {scope['method']} {scope['path']!r} failed", file=sys.stderr)
             traceback.print_exception(error, file=sys.stderr)
             if has_begun:
                 raise

@@ -72,8 +72,12 @@ class Logins:
         return Known(token=token, session=session)
 
     def still_stands(self, known: Known) -> bool:
-        """Whether somebody who was let in may stay: for answers that take long."""
-        if self._keyring.current(known.token.id) is None:
+        """Whether somebody who was let in may stay: for answers that take long. Nobody may while nobody can know."""
+        try:
+            token = self._keyring.current(known.token.id)
+        except StoreError:
+            return False
+        if token is None:
             return False
         return known.session is None or self._sessions.use(known.session.id) is not None
 
