@@ -15,6 +15,8 @@ from queuectl.actions.submit import submit
 from queuectl.model.job import JobSpec
 from queuectl.model.states import State
 from queuectl.store.database import Database, Tx
+from queuectl.web import livepages
+from queuectl.web.livepages import LivePages
 from queuectl.web.snapshot import Board
 from queuectl.web.stores import Stores
 from tests.proxy import proxied, through
@@ -66,7 +68,7 @@ def test_many_dashboards_cost_the_store_no_more_than_one(site: Site, monkeypatch
         with ThreadPoolExecutor(MANY) as threads:
             pages = list(threads.map(lambda version: ask_again(site, version), seen))
 
-    versions = [int(page.split('data-version="')[1].split('"')[0]) for page in pages]
+    versions = [version_of(page) for page in pages]
     assert 1 <= len(reads) <= max(versions) - min(seen) + 1 < MANY  # one for each version, not for each page
 
 
@@ -77,6 +79,40 @@ def test_a_page_that_did_something_itself_is_drawn_anew(site: Site, monkeypatch:
     ask_again(site, "fresh")
 
     assert len(reads) == 2
+
+
+def test_a_page_tells_no_later_version_than_it_shows(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, later = Stores.read, []
+
+    def read_before_a_change(self: Stores, work: "Callable[[Tx], object]") -> object:
+        found = read(self, work)
+        if not later:
+            add_jobs(local_site.target)
+            later.append(int(stream.until("pending", 1).id))
+        return found
+
+    with streaming(local_site) as stream:
+        stream.next_event()
+        monkeypatch.setattr(Stores, "read", read_before_a_change)
+        page = local_site.get("/queues", Accept="text/html").text
+
+    assert version_of(page) < later[0]  # else whoever opened it would take the change for seen
+
+
+def test_pages_that_are_kept_take_no_more_room_than_there_is(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(livepages, "MOST_BYTES", 20_000)
+    pages: list[LivePages] = []
+    begin = LivePages._page_of
+
+    def told(self: LivePages, version: int, key: Any) -> Any:  # noqa: ANN401 - as it came
+        pages[:] = [self]
+        return begin(self, version, key)
+
+    monkeypatch.setattr(LivePages, "_page_of", told)
+    for number in range(20):
+        local_site.get(f"/queues?x={number}", **{"X-Live": "1", "Accept": "text/html"})
+
+    assert len(pages[0]._pages) < 10
 
 
 def test_nobody_watching_costs_nothing(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +172,11 @@ def counted(monkeypatch: pytest.MonkeyPatch, kind: "type[Stores | Database]") ->
 
     monkeypatch.setattr(kind, "read", told_read)
     return reads
+
+
+def version_of(page: str) -> int:
+    """Return the version that a page says it shows."""
+    return int(page.split('data-version="')[1].split('"', 1)[0])
 
 
 def ask_again(site: Site, version: object) -> str:

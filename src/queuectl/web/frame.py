@@ -46,6 +46,10 @@ def frame_of(request: "Request") -> Frame:
 
 
 def _view_of(request: "Request") -> "View":
+    """Return what was so before the page read anything (livepages.py); else what is so now."""
+    found: View | None = getattr(request.state, "view", None)
+    if found is not None:
+        return found
     board = board_of(request)
     try:
         asyncio.get_running_loop()

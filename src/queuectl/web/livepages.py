@@ -2,6 +2,7 @@
 
 import asyncio
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from queuectl.web.given import board_of
@@ -12,12 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    Key = tuple[str, str, str]
+    Key = tuple[str, bytes, str]
     Drawn = list[Message]
 
 FRESH = "fresh"
 """What a page says that has just done something itself: it is not answered with what others have seen."""
 MOST_PAGES = 256
+MOST_BYTES = 32 << 20
 NO_PAGES = ("/api/", "/static/", "/metrics")
 """What may be a stream, or is large."""
 
@@ -28,14 +30,20 @@ class LivePages:
     def __init__(self, app: "ASGIApp") -> None:
         self._app = app
         self._version = 0
+        self._bytes = 0
         self._pages: dict[Key, asyncio.Future[Drawn | None]] = {}
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if scope["type"] != "http" or not _is_shared(request := Request(scope)):
+        if scope["type"] != "http" or not _is_page(request := Request(scope)):
             await self._app(scope, receive, send)
             return
-        key = (request.url.path, request.url.query, str(visitor_of(request).role))
-        waiting = self._page_of(board_of(request).latest.version, key)
+        # Looked at before the page reads anything: what changes while it is drawn has a later version than it tells.
+        request.state.view = view = await run_in_threadpool(board_of(request).current)
+        if request.headers.get(LIVE_HEADER, FRESH) == FRESH:
+            await self._app(scope, receive, send)
+            return
+        key = (scope["path"], scope["query_string"], str(visitor_of(request).role))
+        waiting = self._page_of(view.version, key)
         drawn = await self._draw(scope, receive, key) if waiting is None else await asyncio.shield(waiting)
         if drawn is None:  # it broke for whoever drew it; here it may not
             await self._app(scope, receive, send)
@@ -44,8 +52,9 @@ class LivePages:
             await send(message)
 
     def _page_of(self, version: int, key: "Key") -> "asyncio.Future[Drawn | None] | None":
-        if version != self._version or len(self._pages) >= MOST_PAGES:
-            self._version = version
+        if version > self._version or len(self._pages) >= MOST_PAGES or self._bytes > MOST_BYTES:
+            self._version = max(version, self._version)
+            self._bytes = 0
             self._pages = {}
         return self._pages.get(key)
 
@@ -62,14 +71,15 @@ class LivePages:
         try:
             await self._app(scope, receive, keep)
             is_whole = True
+            self._bytes += sum(len(message.get("body", b"")) for message in messages)
             return messages
         finally:
             shared.set_result(messages if is_whole else None)
 
 
-def _is_shared(request: Request) -> bool:
-    path = request.url.path.removeprefix(str(request.scope.get("root_path", "")))
+def _is_page(request: Request) -> bool:
+    path = request.scope["path"].removeprefix(str(request.scope.get("root_path", "")))
     if getattr(request.state, "visitor", None) is None:
         return False  # nobody is known on the pages that are open to all
-    is_page = "text/html" in request.headers.get("accept", "") and not path.startswith(NO_PAGES)
-    return request.method == "GET" and is_page and request.headers.get(LIVE_HEADER, FRESH) != FRESH
+    is_asked = "text/html" in request.headers.get("accept", "") and not path.startswith(NO_PAGES)
+    return request.method == "GET" and is_asked
