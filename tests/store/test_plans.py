@@ -9,10 +9,11 @@ import pytest
 
 from queuectl.actions.connect import Target, connect
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, claims, deadlines, jobs, limits, moves, offers, overview, removing, workers
+from queuectl.store import audit, claims, deadlines, jobs, limits, listing, moves, offers, overview, removing, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.lanes import all_lanes
+from queuectl.store.listing import Order, Sorting
 from queuectl.store.outset import outset
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.takers import Taker
@@ -415,6 +416,14 @@ def test_who_uses_a_limit_is_read_without_walking_history(crowded: Database) -> 
 
     for plan in plans:
         assert_walks_nothing(plan)
+
+
+def test_a_list_of_jobs_that_are_over_by_their_end_walks_the_index_of_the_finished_alone(crowded: Database) -> None:
+    wanted = jobs.Filter(states=(State.COMPLETED,), text="what no command holds")
+
+    plans = plans_of(crowded, lambda tx: listing.page(tx, [wanted], Sorting(order=Order.FINISHED), 50))
+
+    assert all("jobs_finished" in plan for plan in plans), plans
 
 
 def test_the_oldest_ready_job_of_a_queue_is_found_by_one_probe_for_each_priority(crowded: Database) -> None:

@@ -223,6 +223,9 @@ def _finished(wanted: Filter, sorting: Sorting, after: Key | None) -> "Iterator[
 
 
 def _not_finished(wanted: Filter, sorting: Sorting, after: Key | None) -> "Iterator[Statement]":
+    """The others; whatever is in a final state has finished, and need not be walked past again."""
+    if wanted.states and FINAL.issuperset(wanted.states):
+        return
     after_seq = after.seq if after is not None and after.value is None else None
     yield _by_number(wanted, sorting.way, after_seq, " AND finished_at IS NULL")
 
