@@ -1,3 +1,14 @@
+CREATE TRIGGER attempts_result AFTER INSERT ON attempts
+WHEN NEW.result = 'completed' AND (NEW.outcome <> 'exited' OR NEW.error IS NOT NULL)
+BEGIN
+    UPDATE attempts
+       SET queue = COALESCE((SELECT queue FROM jobs WHERE seq = NEW.job_seq), queue),
+           result = CASE WHEN NEW.outcome <> 'exited' THEN NEW.outcome
+                         WHEN substr(NEW.error, 1, 24) = 'asked to run again later' THEN 'snoozed'
+                         ELSE 'failed' END
+     WHERE job_seq = NEW.job_seq AND run = NEW.run;
+END;
+
 CREATE TABLE attempts (
     job_seq            INTEGER NOT NULL,
     run                INTEGER NOT NULL,

@@ -304,6 +304,13 @@ def test_runs_from_before_schema_6_get_their_result_and_their_queue(
     ]
 
 
+def test_a_worker_of_schema_5_that_was_not_restarted_says_nothing_wrong(db: Database) -> None:
+    db.write(_add_runs_of_schema_5)
+
+    found = db.read(lambda tx: tx.rows("SELECT job_seq, result FROM attempts ORDER BY job_seq"))
+    assert found == [(1, "completed"), (2, "failed"), (3, "snoozed"), (4, "timed_out"), (5, "completed")]
+
+
 def _add_runs_of_schema_5(tx: Tx) -> None:
     ends = [
         ("default", "exited", None),

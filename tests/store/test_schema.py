@@ -56,6 +56,12 @@ _POSTGRES_INDEXES = """
      WHERE schemaname = 'queuectl' AND tablename = :table AND indexname NOT LIKE '%_pkey'
      ORDER BY indexname
 """
+_POSTGRES_TRIGGERS = """
+    SELECT pg_get_triggerdef(oid)
+      FROM pg_trigger
+     WHERE tgrelid = CAST(:table AS regclass) AND NOT tgisinternal
+     ORDER BY tgname
+"""
 
 
 def test_the_schema_is_the_reviewed_one(db: Database) -> None:
@@ -138,4 +144,5 @@ def _postgres_table(tx: Tx, table: str) -> str:
     lines += [str(row[0]) for row in tx.rows(_POSTGRES_CONSTRAINTS, {"table": table})]
     body = ",\n".join(f"    {line}" for line in lines)
     indexes = "".join(f"{row[0]!s};\n" for row in tx.rows(_POSTGRES_INDEXES, {"table": table}))
-    return f"CREATE TABLE {table} (\n{body}\n);\n{indexes}"
+    triggers = "".join(f"{row[0]!s};\n" for row in tx.rows(_POSTGRES_TRIGGERS, {"table": table}))
+    return f"CREATE TABLE {table} (\n{body}\n);\n{indexes}{triggers}"

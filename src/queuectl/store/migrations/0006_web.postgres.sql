@@ -20,6 +20,21 @@ UPDATE attempts
                      ELSE 'failed' END
  WHERE outcome <> 'exited' OR error IS NOT NULL;
 
+-- Workers of the schema before this one go on until they are restarted, and leave the default in place: what they say
+-- failed must not count as completed.
+CREATE FUNCTION attempts_result() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.queue := COALESCE((SELECT queue FROM jobs WHERE seq = NEW.job_seq), NEW.queue);
+    NEW.result := CASE WHEN NEW.outcome <> 'exited' THEN NEW.outcome
+                       WHEN substr(NEW.error, 1, 24) = 'asked to run again later' THEN 'snoozed'
+                       ELSE 'failed' END;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER attempts_result BEFORE INSERT ON attempts FOR EACH ROW
+WHEN (NEW.result = 'completed' AND (NEW.outcome <> 'exited' OR NEW.error IS NOT NULL))
+EXECUTE FUNCTION attempts_result();
+
 -- Covers every figure of a time range (store/stats.py), so that no run itself is read.
 CREATE INDEX attempts_ended ON attempts (result, finished_at, started_at, waited_ms, queue);
 

@@ -20,6 +20,19 @@ UPDATE attempts
                      ELSE 'failed' END
  WHERE outcome <> 'exited' OR error IS NOT NULL;
 
+-- Workers of the schema before this one go on until they are restarted, and leave the default in place: what they say
+-- failed must not count as completed.
+CREATE TRIGGER attempts_result AFTER INSERT ON attempts
+WHEN NEW.result = 'completed' AND (NEW.outcome <> 'exited' OR NEW.error IS NOT NULL)
+BEGIN
+    UPDATE attempts
+       SET queue = COALESCE((SELECT queue FROM jobs WHERE seq = NEW.job_seq), queue),
+           result = CASE WHEN NEW.outcome <> 'exited' THEN NEW.outcome
+                         WHEN substr(NEW.error, 1, 24) = 'asked to run again later' THEN 'snoozed'
+                         ELSE 'failed' END
+     WHERE job_seq = NEW.job_seq AND run = NEW.run;
+END;
+
 -- Covers every figure of a time range (store/stats.py), so that no run itself is read.
 CREATE INDEX attempts_ended ON attempts (result, finished_at, started_at, waited_ms, queue);
 
