@@ -82,7 +82,8 @@ def test_a_page_that_did_something_itself_is_drawn_anew(site: Site, monkeypatch:
 
 
 def test_a_page_tells_no_later_version_than_it_shows(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, later = Stores.read, []
+    read = Stores.read
+    later: list[int] = []
 
     def read_before_a_change(self: Stores, work: "Callable[[Tx], object]") -> object:
         found = read(self, work)

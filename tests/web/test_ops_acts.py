@@ -192,5 +192,13 @@ def test_one_dead_job_of_a_group_is_tried_then_the_others_and_the_rest_is_purged
     assert [job["state"] for job in program.json("list", "--queue", "mail")] == ["completed"] * 3
     page.goto(f"{local_site.url}/dlq?queue=default")
     page.get_by_role("button", name="Purge those that died of exit code 230").click()
-    page.get_by_role("dialog").get_by_role("button", name="Purge 1").click()
+    agreed = page.get_by_role("dialog").get_by_role("button", name="Purge 1")
+    expect(agreed).to_be_visible()
+    program.enqueue("--max-retries", "0", "exit 230")
+    program.drain()
+    agreed.click()
+    asked_again = page.get_by_role("dialog").get_by_role("button", name="Purge 2")
+    expect(asked_again).to_be_visible()  # nobody agreed to two
+    assert len(program.json("list", "--state", "dead")) == 2
+    asked_again.click()
     expect(page.locator("#dlq")).to_contain_text("The dead letter queue is empty")

@@ -280,7 +280,9 @@ def test_dead_jobs_are_listed_grouped_and_tried_one_before_all(site: Site) -> No
     assert isinstance(tried["canary"], dict)
     assert (tried["canary"]["id"], tried["rest"]) == (mail[0], 2)
     assert good(site.post(f"{API}/dlq/retry", {"error": "exit code 3", "dry_run": True})) == {"count": 2}
-    assert good(site.post(f"{API}/dlq/retry", {"error": "exit code 3"})) == {"count": 2}
+    for verb in ("retry", "purge"):
+        assert "more than max 1" in problem(site.post(f"{API}/dlq/{verb}", {"error": "exit code 3", "max": 1}), 409)
+    assert good(site.post(f"{API}/dlq/retry", {"error": "exit code 3", "max": 2})) == {"count": 2}
     named = good(site.post(f"{API}/dlq/retry", {"ids": [others[0]]}))["jobs"]
     assert isinstance(named, list)
     assert [(each["id"], each["was"]) for each in named] == [(others[0], "dead")]

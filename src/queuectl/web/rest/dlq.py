@@ -22,6 +22,7 @@ from queuectl.web.rest import jobexamples as examples
 from queuectl.web.rest.asking import Fields, flag, only
 from queuectl.web.rest.choosing import FILTER, choice_of, cursor_text, read_cursor
 from queuectl.web.rest.documenting import documented, listed, ref
+from queuectl.web.rest.jobacts import read_most, refuse_more
 from queuectl.web.rest.masking import seen_by
 from queuectl.web.visitor import Admin, Operator, Reader
 
@@ -64,6 +65,7 @@ _BODY = {
         "error": {"type": ["string", "null"], "description": "the `error` of a group, else a text that errors hold"},
         "all": {"type": ["boolean", "null"], "description": "every dead job"},
         "dry_run": {"type": ["boolean", "null"], "description": "count them, and do nothing"},
+        "max": {"type": ["integer", "null"], "minimum": 0, "description": "refuse when more jobs than this are meant"},
     },
 }
 _RETRY_BODY = {
@@ -173,12 +175,13 @@ def retry_dead(fields: Fields, stores: Given, visitor: Operator) -> "Shape":
     Answers what became of each job named (`jobs`), how many got one (`count`), or the one that is tried and how many
     are left (`canary`, `rest`).
     """
-    ids, wanted, is_trial = _read(only(fields, ["ids", *WANTED, "all", "dry_run", "canary"]))
+    ids, wanted, is_trial = _read(only(fields, ["ids", *WANTED, "all", "dry_run", "max", "canary"]))
     is_canary = flag(fields, "canary")
     if ids and is_canary:
         raise BadInput("give either ids or canary, not both")
     if is_trial:
         return _counted(stores, ids, wanted)
+    _refuse_more(stores, fields, ids, wanted)
     if ids:
         done = control.revive_dead(stores.database, ids, who=visitor.name)
         return {"jobs": [done_shape(each) for each in done]}
@@ -199,9 +202,10 @@ def retry_dead(fields: Fields, stores: Given, visitor: Operator) -> "Shape":
 )
 def purge_dead(fields: Fields, stores: Given, visitor: Admin) -> "Shape":
     """Remove dead jobs for good, with their history: by ids, or all that match."""
-    ids, wanted, is_trial = _read(only(fields, ["ids", *WANTED, "all", "dry_run"]))
+    ids, wanted, is_trial = _read(only(fields, ["ids", *WANTED, "all", "dry_run", "max"]))
     if is_trial:
         return _counted(stores, ids, wanted)
+    _refuse_more(stores, fields, ids, wanted)
     if ids:
         done = control.purge_some_dead(stores.database, ids, who=visitor.name)
         return {"jobs": [done_shape(each) for each in done]}
@@ -222,6 +226,13 @@ def _read(fields: "Shape") -> tuple[list[str], Filter, bool]:
     if not (is_named or is_narrow or is_all):
         raise BadInput("which jobs?", hint='give ids, a filter such as "error" or "queue", or "all": true')
     return list(chosen.names), chosen.wanted.replace(states=(State.DEAD,)), flag(fields, "dry_run")
+
+
+def _refuse_more(stores: "Stores", fields: "Shape", ids: "Sequence[str]", wanted: Filter) -> None:
+    """Refuse where more jobs have died by now than were agreed to."""
+    most = read_most(fields)
+    if most is not None:
+        refuse_more(len(ids) if ids else stores.read(lambda tx: error_groups.count(tx, wanted)), most)
 
 
 def _counted(stores: "Stores", ids: "Sequence[str]", wanted: Filter) -> "Shape":

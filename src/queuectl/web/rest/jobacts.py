@@ -159,7 +159,7 @@ def _act_on_many(
     database: "Database", fields: "Shape", act: "Act", who: str, *, more: "Sequence[str]" = ()
 ) -> JSONResponse:
     chosen = choice_of(only(fields, [*MANY, *more]))
-    is_trial, most = flag(fields, "dry_run"), _most(fields)
+    is_trial, most = flag(fields, "dry_run"), read_most(fields)
     if flag(fields, "all") != is_everything(chosen):
         if is_everything(chosen):
             raise BadInput("which jobs?", hint='give "ids", a "filter", or "all": true')
@@ -173,7 +173,7 @@ def _act_on_many(
         if act is verbs.RETRY:
             chosen = Selection(wanted=Filter(group=group, states=FAILED))
     found = acts.choose(database, act, chosen)
-    _refuse_more(len(found.seqs), most)
+    refuse_more(len(found.seqs), most)
     if is_trial:
         states = {state.value: number for state, number in sorted(found.counts.items())}
         shape = tally_shape(len(found.seqs), found.passed, is_trial=True)
@@ -189,13 +189,14 @@ def _on_named(
     database: "Database", chosen: Selection, act: "Act", who: str, most: int | None, *, is_trial: bool
 ) -> "Shape":
     """Act on jobs named one by one, all or none."""
-    _refuse_more(len(chosen.names), most)
+    refuse_more(len(chosen.names), most)
     done = acts.act_on_each(database, chosen.names, act, who=who, is_trial=is_trial)
     told = [done_shape(each, is_trial=is_trial) for each in done]
     return {**tally_shape(len(done), {}, is_trial=is_trial), "jobs": told}
 
 
-def _most(fields: "Shape") -> int | None:
+def read_most(fields: "Shape") -> int | None:
+    """Return how many jobs a body agrees to at most; None: any number."""
     most = fields.get("max")
     if most is None:
         return None
@@ -204,7 +205,8 @@ def _most(fields: "Shape") -> int | None:
     return most
 
 
-def _refuse_more(count: int, most: int | None) -> None:
+def refuse_more(count: int, most: int | None) -> None:
+    """Refuse to act on more jobs than were agreed to."""
     if most is not None and count > most:
         raise Refused(
             f"{counted(count, 'job')} would be acted on, more than max {most}", hint="look again with dry_run"

@@ -120,6 +120,30 @@ export async function act({ method = "POST", url, body, confirm = "", yes, text,
   }
 }
 
+// As act, for jobs that may become more while the question is read: they are counted first, the number stands for
+// {count} in the words, and should there be more by the time of the yes, it is asked again.
+export async function actOnCounted({ url, body, confirm, yes, ...more }) {
+  const which = JSON.parse(body);
+  const words = (text, count) => text?.replace("{count}", () => count.toLocaleString("en"));
+  try {
+    for (;;) {
+      const { count } = await send("POST", url, { ...which, dry_run: true });
+      if (!count) return notice("None is left", { kind: "warning" });
+      if (!(await ask(words(confirm, count), { ...more, yes: words(yes, count) }))) return null;
+      try {
+        await send("POST", url, { ...which, max: count });
+        return notice(more.done);
+      } catch (error) {
+        if (error.status !== 409 || !/more than max/.test(error.message)) throw error;
+      }
+    }
+  } catch (error) {
+    return problem(error);
+  } finally {
+    refresh();
+  }
+}
+
 const busy = new WeakSet();
 
 export async function whileBusy(element, work) {
@@ -139,8 +163,9 @@ document.addEventListener("click", (event) => {
   if (!button || button.disabled || button.getAttribute("aria-disabled") === "true") return;
   event.preventDefault();
   const data = button.dataset;
+  const work = "counted" in data ? actOnCounted : act;
   whileBusy(button, () =>
-    act({
+    work({
       method: data.act || "POST",
       url: data.url,
       body: data.body,
