@@ -2,10 +2,11 @@
 
 import re
 from contextlib import closing
+from pathlib import Path
 
 from queuectl.actions.connect import connect
 from queuectl.actions.control import pause_queue
-from tests.program import Cli
+from tests.program import Cli, running_cli, wait_for
 from tests.web.serving import Site
 
 HOSTILE = "<script>document.title='owned'</script>"
@@ -59,6 +60,25 @@ def test_pages_show_what_is_there_and_never_run_what_people_wrote(site: Site, cl
     for text in (queues, queue, workers, schedules, schedule, edit):
         assert HOSTILE not in text
         assert "hunter2" not in text
+
+
+def test_nothing_that_people_wrote_turns_the_text_around_it(local_site: Site, tmp_path: Path) -> None:
+    turned = "\u202eevil\u2066"
+    with running_cli(local_site.target, tmp_path) as cli:
+        cli.ok("schedule", "add", "beat", "*/5 * * * *", "--cwd", f"/nowhere/{turned}", f"echo {turned}")
+        cli.enqueue("--max-retries", "0", "--cwd", f"/nowhere/{turned}", f"echo {turned}")
+        cli.drain()
+        cli.ok("dlq", "retry", "--all", "--error", turned)
+        cli.drain()
+        cli.enqueue("--queue", "mail", f"sleep 60 # {turned}")
+        cli.start("worker", "start", "--queue", "mail")
+        cli.wait_for_state("2", "processing")
+        wait_for(lambda: "Purge" in page(local_site, "/dlq") or None, "the groups are counted")
+
+        for path in ("/dlq", "/workers", "/schedules", "/schedules/beat", "/audit", "/settings"):
+            text = re.sub(r"data-[a-z]+=(\"[^\"]*\"|'[^']*')|title=\"\\$[^\"]*\"", "", page(local_site, path))
+            assert not re.search("[\u202e\u2066]", text), path  # but in commands that are there to be copied
+            assert "\\u202eevil" in text or path == "/settings", path
 
 
 def test_what_is_not_there_is_said_to_be_missing(site: Site) -> None:
