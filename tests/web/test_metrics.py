@@ -183,6 +183,29 @@ def test_counters_never_fall_and_count_each_run_once(db: Database) -> None:
     assert (ended(), count.tally.claimed) == (6, 6)
 
 
+def test_a_run_that_is_committed_late_counts_and_those_before_the_first_look_do_not(db: Database) -> None:
+    add_worker(db)
+    db.read_clock = FakeClock(now=NOW)
+    for _ in range(3):
+        add_job(db)
+    settle_run(db, claim_one(db), Outcome.exited(0))
+    late, later = claim_one(db), claim_one(db)
+    db.read_clock = FakeClock(now=NOW + 20)
+    count = db.read(lambda tx: Count().moved(tx, 2))
+    assert count.tally.ended.counts.get(Result.COMPLETED, 0) == 0
+
+    db.read_clock = FakeClock(now=NOW + 10)  # its transaction began before the first look
+    settle_run(db, late, Outcome.exited(0))
+    db.read_clock = FakeClock(now=NOW + 30)
+    count = db.read(lambda tx: count.moved(tx, 1))
+    assert (count.tally.ended.counts[Result.COMPLETED], count.tally.claimed) == (1, 0)
+
+    settle_run(db, later, Outcome.exited(3))
+    db.read_clock = FakeClock(now=NOW + 200_000)
+    count = db.read(lambda tx: count.moved(tx, 0))
+    assert (sum(count.tally.ended.counts.values()), count.tally.ended.run_time.count, count.tally.claimed) == (2, 2, 0)
+
+
 def test_many_scrapers_cost_one_reading_a_second(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     stores = Stores(local_site.target)
     asked: list[object] = []

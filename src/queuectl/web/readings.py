@@ -129,7 +129,9 @@ class Count(Value):
     def moved(self, tx: "Tx", running: int) -> "Count":
         """Return the counters as they are now, when so many jobs run; none of them ever falls."""
         if self.until is None:
-            return Count(until=tx.now, running_then=running)
+            # Those of the last minute are taken off again: one that is committed later, with an earlier time, is new.
+            known = stats.totals(tx, tx.now - OPEN_MS, tx.now + 1)
+            return Count(sealed=less(NO_RUNS, known), until=tx.now - OPEN_MS, running_then=running)
         until = max(self.until, tx.now - OPEN_MS)
         sealed = self.sealed if until == self.until else together(self.sealed, stats.totals(tx, self.until, until))
         open_yet = stats.totals(tx, until, tx.now + 1)
@@ -143,6 +145,11 @@ class Count(Value):
 def together(one: Totals, other: Totals) -> Totals:
     """Return the sum of both."""
     return _each(one, other, lambda left, right: left + right)
+
+
+def less(one: Totals, other: Totals) -> Totals:
+    """Return one without another."""
+    return _each(one, other, lambda left, right: left - right)
 
 
 def excess(one: Totals, other: Totals) -> Totals:
