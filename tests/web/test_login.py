@@ -14,7 +14,7 @@ from queuectl.actions.tokens import add_token
 from queuectl.errors import StoreUnreachable
 from queuectl.model.token import Token
 from queuectl.store.database import Tx
-from queuectl.web import keyring, logins, sessions, throttle
+from queuectl.web import keyring, logins, probes, sessions, throttle
 from queuectl.web.pages.login import safe_next
 from queuectl.web.reach import Reach
 from queuectl.web.stores import Stores
@@ -172,6 +172,31 @@ def test_a_stream_ends_with_the_token_it_was_opened_with(site: Site) -> None:
 
     wait_for(has_ended, "the stream ended", 60)
     connection.close()
+
+
+def test_a_stranger_is_not_told_what_the_store_is_nor_where(
+    far_site: Site, local_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> Token:
+        raise StoreUnreachable("cannot use PostgreSQL at postgresql://queue@db.inside/jobs")
+
+    secret = token_of(far_site.target, "read")
+    assert far_site.get(QUEUES, **bearer(secret)).status == 200
+    monkeypatch.setattr(keyring.Keyring, "find", gone)
+    monkeypatch.setattr(probes, "look_at", gone)
+    page = {"Accept": "text/html"}
+
+    answers = [
+        far_site.get("/readyz"),
+        far_site.get(QUEUES, **bearer("qctl_guessed")),
+        far_site.get("/queues", **bearer(secret), **page),
+        send_login(far_site, secret),
+        local_site.get("/readyz", **{"X-Forwarded-For": "10.0.0.1"}),
+    ]
+
+    assert [answer.status for answer in answers] == [503] * 5
+    assert not [answer.text for answer in answers if "inside" in answer.text]
+    assert "db.inside" in local_site.get("/readyz").json()["detail"]
 
 
 def test_a_stream_ends_in_order_while_nobody_can_know_whether_its_token_stands(

@@ -283,9 +283,7 @@ def _answer(request: Request, denied: Denied) -> Response:
     cookie = {name: value for name, value in denied.headers.items() if name == "Set-Cookie"}
     if request.headers.get("sec-fetch-site") == "cross-site":
         # Somebody followed a link from elsewhere: the cookie of the session comes with the next request alone.
-        return HTMLResponse(
-            '<!doctype html><meta http-equiv="refresh" content="0"><title>queuectl</title>', headers=cookie
-        )
+        return HTMLResponse(AGAIN, headers=cookie)
     query = request.url.query
     wanted = path_of(request) + (f"?{query}" if query else "")
     base = str(request.scope.get("root_path", ""))

@@ -112,8 +112,18 @@ def status_of(error: QueuectlError) -> HTTPStatus:
 
 
 def answer_error(request: Request, error: QueuectlError) -> Response:
-    """Return the answer to a request that met an error."""
-    return answer_problem(request, status_of(error), error.message, hint=error.hint, headers=_headers_of(error))
+    """Return the answer to a request that met an error; what the store is and where, strangers are not told."""
+    told, hint = error.message, error.hint
+    if isinstance(error, StoreError) and _is_stranger(request):
+        told, hint = "the store cannot be used just now", "on the host of the server, see: queuectl doctor"
+    return answer_problem(request, status_of(error), told, hint=hint, headers=_headers_of(error))
+
+
+def _is_stranger(request: Request) -> bool:
+    """Whether nothing is known of who asks, from elsewhere: before a login, or on what is open to all."""
+    from queuectl.web.guard import is_local
+
+    return getattr(request.state, "visitor", None) is None and not is_local(request, request.app.state.reach)
 
 
 def _headers_of(error: QueuectlError) -> "dict[str, str] | None":
