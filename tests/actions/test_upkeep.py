@@ -18,7 +18,7 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.units import DAY_MS, WEEK_MS
 from queuectl.model.verdict import Outcome
 from queuectl.settings import Settings, resolve
-from queuectl.store import audit, config, jobs, removing, watchers, workers
+from queuectl.store import audit, config, jobs, removing, requests, watchers, workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path, stderr_path
 from tests.store.rows import NOW, FakeClock, add_job, add_worker, claim_one, get_job, last_act, settle_run
@@ -285,6 +285,15 @@ def test_those_who_stopped_watching_are_forgotten(db: Database) -> None:
     prune(db)
 
     assert db.read(lambda tx: tx.rows("SELECT id FROM watchers")) == [("here",)]
+
+
+def test_answers_to_requests_are_forgotten_when_their_day_is_over(db: Database) -> None:
+    for key, expires_at in (("old", NOW), ("young", NOW + 1)):
+        db.write(lambda tx, key=key, at=expires_at: requests.take(tx, key, "f", at))  # type: ignore[misc]
+
+    prune(db)
+
+    assert db.read(lambda tx: tx.rows("SELECT key FROM requests")) == [("young",)]
 
 
 def test_a_person_may_prune_beyond_the_settings(db: Database) -> None:
