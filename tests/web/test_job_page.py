@@ -66,6 +66,7 @@ def test_a_job_is_added_from_the_form_watched_while_it_runs_and_its_log_read_liv
     _state(page, "completed")
     expect(page.locator("#log-state")).to_contain_text("completed")
     expect(page.locator("#timeline .span-good")).to_have_count(1)
+    expect(page.locator("#log-download")).to_be_visible()
     assert page.evaluate("window.isSamePage")
 
     [job] = cli.json("show", "1")
@@ -96,6 +97,7 @@ def test_a_running_job_is_cancelled_retried_edited_and_cloned_from_its_page(
     cli.wait_for_state("1", "processing")
     page.goto(f"{local_site.url}/jobs/1")
     page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("dialog.question button")).to_have_text(["Back", "Cancel"])
     _say_yes(page, "Cancel job 1? It is running.")
     _state(page, "cancelled")
 
@@ -166,6 +168,9 @@ def test_an_unknown_job_is_a_page_with_the_nearest(local_site: Site, page: Page,
     assert answer.status == 404
     expect(page.locator("main")).to_contain_text("no job 'nigthly'; did you mean 'nightly'?")
     assert all_violations(page) == []
+    cli.enqueue("true")
+    expect(page.locator("#pages")).to_contain_text("Jobs 2")
+    assert page.locator("#notices").inner_text() == ""  # it never was there, so it is not gone
 
 
 def test_of_a_long_log_the_end_is_shown_first_and_the_rest_on_demand(local_site: Site, page: Page, cli: Cli) -> None:

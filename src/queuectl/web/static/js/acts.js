@@ -47,7 +47,7 @@ export function ask(question, options = {}) {
   return answer;
 }
 
-function askNow(question, { yes = "Yes", no = "Cancel", isDangerous = false, command = "", text = "" }) {
+function askNow(question, { yes = "Yes", no = "Back", isDangerous = false, command = "", text = "" }) {
   const dialog = document.createElement("dialog");
   dialog.className = "question";
   const title = document.createElement("h2");

@@ -22,7 +22,7 @@ const state = {
   isFetching: false,
   isWanted: false,
   isUrgent: false,
-  isGone: false,
+  isGone: document.querySelector("#page [data-missing]") !== null, // told, or never there
   timer: 0,
 };
 const held = new Map(); // id of a region -> the newest version of it that was not shown whole
