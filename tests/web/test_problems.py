@@ -37,6 +37,17 @@ def test_a_wrong_method_is_told_which_ones_there_are(local_site: Site) -> None:
     assert answer.json()["detail"] == "DELETE is not for /api/v1/jobs"
 
 
+def test_a_parameter_out_of_range_is_refused_with_its_value(local_site: Site) -> None:
+    answers = [local_site.get(f"/api/v1/jobs?{query}") for query in ("limit=0", "limit=x", "reverse=maybe")]
+
+    assert [answer.status for answer in answers] == [422, 422, 422]
+    assert [answer.json()["detail"] for answer in answers] == [
+        'limit must be greater than or equal to 1, not "0"',
+        'limit must be a valid integer, not "x"',
+        'reverse must be a valid boolean, not "maybe"',
+    ]
+
+
 def test_an_unknown_query_parameter_is_refused_with_the_nearest(local_site: Site) -> None:
     answer = local_site.get("/api/v1/jobs?stat=dead")
 

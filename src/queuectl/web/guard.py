@@ -36,7 +36,9 @@ FORWARDED = ("forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip",
 FORWARDED_PREFIX = "x-forwarded-"
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="queuectl"'}
 BAD_TOKEN = {"WWW-Authenticate": 'Bearer realm="queuectl", error="invalid_token"'}
-TOKEN_HINT = "send Authorization: Bearer TOKEN, or log in at /login; make one with: queuectl token add NAME --role read"
+TOKEN_HINT = (
+    "send Authorization: Bearer TOKEN, or log in with a browser; make one with: queuectl token add NAME --role read"
+)
 
 AGAIN = '<!doctype html><html lang="en"><meta http-equiv="refresh" content="0"><title>queuectl</title></html>'
 

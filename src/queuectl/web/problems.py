@@ -10,10 +10,12 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from queuectl.errors import BadInput, NotFound, QueuectlError, Refused, StoreBusy, StoreError, WaitTimedOut
+from queuectl.model.checks import shown_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 PROBLEM = "application/problem+json"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -169,5 +171,13 @@ def _allowed(request: Request) -> list[str]:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    told = "; ".join(f"{'.'.join(str(part) for part in each['loc'][1:])}: {each['msg']}" for each in error.errors())
-    return answer_problem(request, HTTPStatus.UNPROCESSABLE_ENTITY, told)
+    return answer_problem(request, HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(map(_said, error.errors())))
+
+
+def _said(wrong: "Mapping[str, Any]") -> str:
+    """Return what is wrong with a parameter, and with which value, in the words of all other errors."""
+    name = ".".join(str(part) for part in wrong["loc"][1:])
+    _, should, rest = str(wrong["msg"]).partition(" should ")
+    if not should:
+        return f"{name}: {wrong['msg']}"
+    return f"{name} must {rest.partition(',')[0]}, not {shown_value(wrong['input'])}"
