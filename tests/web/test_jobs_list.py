@@ -75,6 +75,17 @@ def test_what_cannot_be_read_is_told_on_the_page_with_the_nearest(local_site: Si
         assert (answer.status, told in answer.text, "<script>" in answer.text) == (422, True, False), query
 
 
+def test_a_search_for_a_tag_leads_to_the_jobs_that_have_it(filled: Site) -> None:
+    found = filled.get("/jobs?text=red&queue=mail").text
+
+    assert "No jobs match" in found
+    assert 'href="/jobs?queue=mail&amp;tag=red"' in found
+
+
+def test_a_filter_that_finds_no_dead_job_does_not_call_the_queue_of_the_dead_empty(filled: Site) -> None:
+    assert "is empty" not in filled.get("/jobs?state=dead&tag=nobody").text
+
+
 def test_columns_are_those_of_the_address_and_come_back_in_its_command(filled: Site) -> None:
     page = filled.get("/jobs?columns=command&columns=id,exit&limit=25").text
 

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from queuectl.actions.selection import read_filter
 from queuectl.errors import BadInput, UnknownName
+from queuectl.model.checks import check_name
 from queuectl.model.patterns import ascii_pattern
 from queuectl.model.value import Value
 from queuectl.store.jobs import Filter
@@ -61,6 +62,14 @@ class Asked(Value):
     def is_narrow(self) -> bool:
         """Whether not every job is meant."""
         return bool(self.filters or self.states)
+
+    @property
+    def tag_meant(self) -> str | None:
+        """The tag that the text may be: it is looked for in commands alone."""
+        try:
+            return check_name("tag", self.text_of("text").strip())
+        except BadInput:
+            return None
 
     def address(self, **changes: "str | Sequence[str] | None") -> str:
         """Return the query of the same list with some things otherwise, from its first page on."""
