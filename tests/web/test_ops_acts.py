@@ -179,7 +179,7 @@ def test_one_dead_job_of_a_group_is_tried_then_the_others_and_the_rest_is_purged
     mended.touch()
     group.get_by_role("button", name="Try one of exit code 23").click()
     canary = page.locator(".canary")
-    expect(canary).to_contain_text("It waits for a worker")
+    expect(canary).to_contain_text("It waits, but no worker is running")
     program.drain()
     expect(canary).to_contain_text("It works now. 2 more died of")
     group.get_by_role("button", name="Retry all 2").click()

@@ -37,6 +37,11 @@ class Frame(Value):
         """Whether the store could be read."""
         return not self.trouble
 
+    @property
+    def workers(self) -> int | None:
+        """How many workers live; None where that is not known."""
+        return next((each.count for each in self.entries if each.path == "/workers"), None)
+
 
 def frame_of(request: "Request") -> Frame:
     """Return the frame of a page that is asked for."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from queuectl.model.schedule import Schedule
 
 SPAN_MS = 24 * HOUR_MS
-LEFT, RIGHT, TOP, STEP = 170.0, 990.0, 28, 22
+LEFT, RIGHT, TOP, STEP = 170.0, 982.0, 28, 22
 MOST_MARKS = 150
 """With more marks than this a row is drawn as one band: they would touch each other anyway."""
 MOST_ROWS = 40
