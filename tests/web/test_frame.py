@@ -41,6 +41,28 @@ def test_the_frame_is_accessible_in_both_themes_and_at_phone_width(local_site: S
     assert all_violations(page) == []
 
 
+def test_at_phone_width_no_page_is_wider_than_the_screen_and_where_one_is_can_be_seen(
+    local_site: Site, page: Page
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("/", "/jobs/new", "/workers", "/health"):
+        page.goto(f"{local_site.url}{path}")
+        page.wait_for_selector("html[data-ready]")
+
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        expect(page.locator(".side [aria-current]")).to_be_in_viewport(ratio=1)
+
+
+def test_a_button_can_be_read_under_the_pointer(local_site: Site, page: Page) -> None:
+    page.goto(f"{local_site.url}/jobs/new")
+    button = page.get_by_role("button", name="Add job")
+    at_rest = button.evaluate("(each) => getComputedStyle(each).backgroundColor")
+
+    button.hover()
+
+    assert button.evaluate("(each) => getComputedStyle(each).backgroundColor") == at_rest
+
+
 def test_the_theme_is_kept_and_nothing_breaks_where_storage_is_blocked(local_site: Site, page: Page) -> None:
     page.goto(f"{local_site.url}/queues")
     button = page.locator("[data-theme-switch]")
