@@ -154,7 +154,7 @@ def test_groups_are_a_table_with_what_to_type_next(with_dead: Cli) -> None:
     done = with_dead.run("dlq", "groups", "--range", "1h")
 
     header, first, *_ = done.stdout.splitlines()
-    assert header.split() == ["jobs", "deaths", "in", "1h", "last", "queues", "sample", "error"]
+    assert header.split() == ["JOBS", "DEATHS", "IN", "1h", "LAST", "QUEUES", "SAMPLE", "ERROR"]
     assert re.match(r" *1  [·▁-█]+  \d{4}-.*  default 1 +fail1 +exit code 1$", first)
     assert "queuectl dlq retry --error 'exit code 1' --canary" in done.stderr
 

@@ -134,8 +134,8 @@ def run_groups(args: "Args") -> int:
     if not found:
         note("the dead letter queue is empty" if wanted == jobs.Filter(states=(State.DEAD,)) else "no dead job matches")
         return 0
-    headers = ("jobs", f"deaths in {range_}", "last", "queues", "sample", "error")
-    table(headers, [_group_row(group, now) for group in found], right=("jobs",))
+    headers = ("JOBS", f"DEATHS IN {range_}", "LAST", "QUEUES", "SAMPLE", "ERROR")
+    table(headers, [_group_row(group, now) for group in found], right=("JOBS",))
     note(f"try one: queuectl dlq retry --error {shlex.quote(safe(found[0].name))} --canary")
     return 0
 

@@ -50,7 +50,7 @@ def run(args: "Args") -> int:
     if failing:
         print()
         rows = [(str(group.count), group.sample, safe(group.name)) for group in failing[:MOST_FAILURES]]
-        table(("failed runs", "last job", "error"), rows, right=("failed runs",))
+        table(("FAILED RUNS", "LAST JOB", "ERROR"), rows, right=("FAILED RUNS",))
     if len(failing) > MOST_FAILURES:
         note(f"{counted(len(failing) - MOST_FAILURES, 'more error')}; see them all with --json")
     return 0
