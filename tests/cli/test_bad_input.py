@@ -112,7 +112,7 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["worker", "start", "--log-format", "xml"], ["unknown log-format 'xml'"]),
     (["worker", "stop", "--timeout", "soon"], ["bad duration 'soon'"]),
     (["worker", "frob"], ["unknown verb 'frob'", "queuectl worker --help"]),
-    (["dlq", "retry"], ["which jobs?", "give ids, or --all"]),
+    (["dlq", "retry"], ["which jobs?", "give ids, an error"]),
     (["dlq", "retry", "1", "--all"], ["either ids or a filter"]),
     (["queue", "pause", "../x"], ['bad queue "../x"']),
     (["queue", "pause"], ["NAME missing"]),
