@@ -60,9 +60,17 @@ def test_a_job_that_waited_for_a_time_is_ready_from_then_on_however_late_somebod
 def test_what_a_job_waited_for_other_jobs_or_for_a_limit_is_not_how_long_it_was_ready(db: Database) -> None:
     db.read_clock = FakeClock(now=NOW)
     add_worker(db)
-    late = {"created_at": NOW - 9000, "updated_at": NOW - 9000, "run_at": NOW - 8000}
-    freed = add_job(db, State.BLOCKED, **late)
-    unparked = add_job(db, State.BLOCKED, parked_for="limit:api", **late)
+    freed, unparked = (
+        add_job(
+            db,
+            State.BLOCKED,
+            created_at=NOW - 9000,
+            updated_at=NOW - 9000,
+            run_at=NOW - 8000,
+            parked_for=parked_for,
+        )
+        for parked_for in (None, "limit:api")
+    )
 
     assert db.write(lambda tx: moves.free(tx, [freed.seq])) == 1
     assert db.write(lambda tx: moves.unpark(tx, [unparked.seq])) == 1
