@@ -22,7 +22,7 @@ from benchmarks.figures import Figure
 from benchmarks.report import RESULTS, Result, page, write_blocks
 from benchmarks.workloads import MODULES, workload
 
-LEFT_OUT_OF_QUICK = ("output", "peers")
+LEFT_OUT_OF_QUICK = ("output", "dashboard", "peers")
 
 
 def main() -> int:

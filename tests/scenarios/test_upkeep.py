@@ -9,7 +9,7 @@ from queuectl.store import audit, queues
 from queuectl.store.database import Tx
 from tests.program import Cli, wait_for
 from tests.scenarios.faults import damage, last_words
-from tests.scenarios.working import on_postgres, on_sqlite
+from tests.scenarios.working import on_postgres, on_sqlite, wait_for_workers
 from tests.store.rows import last_act
 
 
@@ -116,6 +116,7 @@ def test_the_file_shrinks_while_workers_run(cli: Cli) -> None:
 def test_pruning_by_hand_beside_workers_that_prune_is_counted_once(cli: Cli) -> None:
     add_expired(cli, 3000)
     supervisor = cli.start("worker", "start")
+    wait_for_workers(cli, 1)
 
     while count(cli, "completed"):
         cli.ok("prune")
