@@ -28,6 +28,7 @@ from queuectl.model.after import Kind, OnDead, Parent
 from queuectl.model.finding import Finding, Level
 from queuectl.model.job import JobSpec
 from queuectl.model.states import State
+from queuectl.runtime.identity import new_id
 from queuectl.settings import resolve
 from queuectl.store import claims, config, limits, queues
 from queuectl.store.database import Database
@@ -306,11 +307,13 @@ def test_locks_and_scripts_of_no_worker_are_named(db: Database, target: Target) 
     script.write_text("true")
     Path(script_path(target.home.replace(folder="another"), 8, 1)).write_text("true")
     Path(target.home.run, "feedfeedfeedfeed.lock").write_text("0 0 another-store")
+    Path(target.home.run, "1123456789abcdef.lock").touch()
 
     finding = only(target, "leftovers")
 
     assert finding.level is Level.WARNING
-    assert f"2 files of no running worker: 0123456789abcdef.lock, {script.name}" in finding.what
+    names = ("0123456789abcdef.lock", "1123456789abcdef.lock", script.name)
+    assert f"3 files of no running worker: {', '.join(names)}" in finding.what
 
 
 def test_the_script_of_a_running_job_is_not_left_over(db: Database, target: Target) -> None:
@@ -659,7 +662,7 @@ def test_a_process_that_cannot_be_ended_is_an_error_with_its_pid(db: Database, t
 
 def test_a_process_that_outlived_its_run_is_told(db: Database, target: Target) -> None:
     job = add_job(db)
-    claim = claim_one(db, add_worker(db))
+    claim = claim_one(db, add_worker(db, new_id()))  # its own: the same test may run beside this one
     with _process(QUEUECTL_CLAIM=claim.mark) as pid, _process(QUEUECTL_CLAIM="stranger:1:1"):
         assert is_ok(target, "processes")
         change(db, "UPDATE jobs SET run = 2")
@@ -675,9 +678,10 @@ def test_a_process_of_a_worker_that_only_a_lock_of_this_store_knows_is_told(
     db: Database, target: Target, is_of_this_store: bool
 ) -> None:
     mark = store_mark(db.dialect) if is_of_this_store else "another"
-    Path(target.home.run, "unknown.lock").write_text(f"1.0 60.0 {mark}\n")
+    unknown = new_id()
+    Path(target.home.run, f"{unknown}.lock").write_text(f"1.0 60.0 {mark}\n")
 
-    with _process(QUEUECTL_CLAIM="unknown:7:1") as pid:
+    with _process(QUEUECTL_CLAIM=f"{unknown}:7:1") as pid:
         finding = only(target, "processes")
 
     assert (f"process {pid} (sleep, job number 7)" in finding.what) is is_of_this_store

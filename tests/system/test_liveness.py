@@ -1,5 +1,6 @@
 """Liveness: a lock tells at once whether its holder lives, however the holder ended."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -165,6 +166,17 @@ def test_a_lock_of_another_store_that_shares_the_home_is_left_alone(home: Home) 
     remove_left_locks(home, "a", lambda _worker_id: False)
 
     assert (os.path.exists(path_of(home, "ours")), os.path.exists(path_of(home, "theirs"))) == (False, True)
+
+
+def test_the_lock_of_a_process_killed_before_its_first_word_is_removed(home: Home) -> None:
+    Path(path_of(home, "killed")).touch()
+    starting = os.open(path_of(home, "starting"), os.O_RDWR | os.O_CREAT)
+    fcntl.flock(starting, fcntl.LOCK_EX)
+
+    remove_left_locks(home, "a", lambda _worker_id: False)
+
+    assert (os.path.exists(path_of(home, "killed")), os.path.exists(path_of(home, "starting"))) == (False, True)
+    os.close(starting)
 
 
 @pytest.mark.parametrize(

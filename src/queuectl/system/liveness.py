@@ -199,11 +199,21 @@ def pulse_of(path: str, *, pid: int | None = None, has_rebooted: bool = False) -
     return Pulse.DEAD
 
 
+def may_belong_to(path: str, store: str) -> bool:
+    """Whether a lock is of this store, or says nothing: a home may serve several.
+
+    One that is empty was left by a process killed before its first word, and so before any row spoke of it.
+    """
+    try:
+        return os.path.getsize(path) == 0 or read_note(path).store == store
+    except OSError:
+        return False
+
+
 def remove_left_locks(home: Home, store: str, is_needed: "Callable[[str], bool]") -> None:
     """Remove the locks of a home that nobody holds and nobody needs, such as of a process killed as it started.
 
-    Each is removed while it is held here, so that no other can be about to use it. A home may serve several stores:
-    only locks that say they belong to this one are touched.
+    Each is removed while it is held here, so that no other can be about to use it.
     """
     try:
         names = os.listdir(home.run)
@@ -220,7 +230,7 @@ def remove_left_locks(home: Home, store: str, is_needed: "Callable[[str], bool]"
             continue
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if read_note(path).store == store and not is_needed(worker_id):
+            if may_belong_to(path, store) and not is_needed(worker_id):
                 remove_file(path)
         except OSError:
             pass  # its holder lives

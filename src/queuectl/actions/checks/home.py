@@ -10,7 +10,7 @@ from queuectl.model.units import counted, rough_size_text
 from queuectl.store import claims
 from queuectl.system.disk import owned, space_of, user_name
 from queuectl.system.home import script_prefix
-from queuectl.system.liveness import Pulse, pulse_of, read_note
+from queuectl.system.liveness import Pulse, may_belong_to, pulse_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ def _is_left_lock(case: "Case", name: str, running: "Collection[str]") -> bool:
         return False
     path = os.path.join(case.target.home.run, name)
     if case.has_tables:
-        if read_note(path).store != store_mark(case.store.dialect):
-            return False  # of another store that shares this home
+        if not may_belong_to(path, store_mark(case.store.dialect)):
+            return False
         needed = {worker.id for worker in case.fleet.workers} | {mark.partition(":")[0] for mark in running}
         if found[1] in needed:
             return False
