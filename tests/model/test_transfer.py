@@ -12,7 +12,7 @@ from queuectl.model.attempt import Attempt
 from queuectl.model.group import Group
 from queuectl.model.job import Job
 from queuectl.model.limits import Limit
-from queuectl.model.linechecks import ADDED
+from queuectl.model.lineformats import ADDED
 from queuectl.model.linereading import Reader
 from queuectl.model.queue import Queue
 from queuectl.model.states import State

@@ -7,7 +7,7 @@ from queuectl import __version__
 from queuectl.actions.connect import connect
 from queuectl.errors import Refused
 from queuectl.model import transfer
-from queuectl.model.linechecks import FORMAT
+from queuectl.model.lineformats import FORMAT
 from queuectl.model.transfer import End, Extras, Header
 from queuectl.store import attempts, config, edges, groups, inputs, jobs, limits, queues, schedules, unique_keys
 from queuectl.system.wholefile import whole_file

@@ -19,6 +19,7 @@ from queuectl.model.fields import (
 )
 from queuectl.model.group import ENDED_VARIABLES, GROUP_VARIABLE
 from queuectl.model.limits import MAX_SLOTS
+from queuectl.model.lineformats import FORMAT
 from queuectl.model.queue import MAX_CONCURRENCY
 from queuectl.model.rate import Rate, read_rate
 from queuectl.model.retry import BackoffStrategy
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     Shape = dict[str, object]
     Check = Callable[[str, object], object]
 
-FORMAT = 4
-"""1: before queues had settings, jobs needs and limits. 2: before jobs could run after others, have keys and groups.
-3: before runs knew how long they had waited, and in which queue they ran."""
 MAX_NUMBER = 10**15
 MAX_COUNT = 2**31 - 1
 MAX_BYTES = 2**62
@@ -381,23 +379,4 @@ LINES: "Mapping[str, Mapping[str, Check]]" = {
         "queue": check_name,
     },
     "end": {"jobs": _whole(0, MAX_NUMBER), "runs": _whole(0, MAX_NUMBER)},
-}
-
-# What lines of an earlier format lack, and what that means.
-ADDED: "Mapping[str, Shape]" = {
-    "queue": dict.fromkeys(("concurrency", "rate", "next_start_at", "timeout_ms", "max_retries", "priority")),
-    "job": {
-        **dict.fromkeys(("policy", "launch", "input", "deadline_ms", "deadline_at", "parked_for")),
-        "needs": [],
-        "use": {},
-        "mutex": [],
-        "limits": [],
-        "at_most": [],
-        "units": {},
-        "after": [],
-        **dict.fromkeys(
-            ("on_dead_dependency", "starved_at", "unique", "unique_for_ms", "unique_until", "group", "waited_ms"),
-        ),
-    },
-    "run": {"waited_ms": None},
 }

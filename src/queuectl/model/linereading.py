@@ -9,7 +9,8 @@ from queuectl.model.attempt import Attempt
 from queuectl.model.group import Group
 from queuectl.model.job import Job, dumps
 from queuectl.model.limits import Limit, limit_keys
-from queuectl.model.linechecks import ADDED, FORMAT, LINES
+from queuectl.model.linechecks import LINES
+from queuectl.model.lineformats import ADDED, FORMAT
 from queuectl.model.needs import needs_text
 from queuectl.model.queue import Queue
 from queuectl.model.rate import Rate
