@@ -1,4 +1,4 @@
-"""Dashboard: what pages, live updates and many viewers cost beside a million jobs."""
+"""Dashboard: what pages, live updates and many viewers cost beside a million jobs; and that its figures are right."""
 
 import json
 import re
@@ -14,19 +14,29 @@ from benchmarks import stores
 from benchmarks.bench import KINDS, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
+from benchmarks.history import QUEUES, add_history
 from benchmarks.program import DEADLINE_S, QUEUECTL, wait_for
+from benchmarks.recount import check
 from benchmarks.turns import ratios, take_turns
 from queuectl.actions.connect import Target, connect
 from queuectl.store.database import Database, Tx
+from queuectl.web.snapshot import FRESH_S, LINGER_S
 
 MILLION = 1_000_000
 DAYS = 10
 """Over how many days the jobs that are over have ended."""
-PAGES = {"overview": "/", "job list": "/jobs"}
+PAGES = {
+    "overview": "/",
+    "job list": "/jobs",
+    "job list of the dead": "/jobs?state=dead",
+    "job list by age": "/jobs?sort=finished",
+}
 VIEWERS = 50
 ROUNDS = 20
+IDLE_ROUNDS = 3
+VIEWER_ROUNDS = 3
 BURST = 10
-WATCHED_S = 5.0
+WATCHED_S = 4.0
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -36,7 +46,9 @@ def measure(bench: Bench) -> Iterator[Figure]:
         with bench.store(kind) as target:
             _fill(target, rows)
             with served(target) as port:
+                yield from _first_figures(kind, rows, port)
                 yield from _page_figures(kind, rows, port)
+                yield _recount_figure(kind, rows, target, port)
                 yield _live_figure(kind, rows, port)
             yield _viewers_figure(kind, rows, target)
 
@@ -67,10 +79,61 @@ def served(target: Target) -> Iterator[int]:
 
 def _fill(target: Target, rows: int) -> None:
     with closing(connect(target)) as database:
-        for day in range(DAYS):
-            age_ms = day * stores.DAY_MS + 1000
-            database.write(partial(stores.add_finished, state=stores.COMPLETED, rows=rows // DAYS, age_ms=age_ms))
+        database.write(partial(add_history, rows=rows, days=DAYS))
     stores.settle_down(target)
+
+
+def _first_figures(kind: str, rows: int, port: int) -> Iterator[Figure]:
+    """Measure looks that find nothing counted yet: after a start, and after a while in which nobody looked."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as connection:
+        sides = {"first": partial(_get_s, connection, "/"), "unit": partial(_get_s, connection, "/healthz")}
+        taken = {"after a start": take_turns(1, sides)}
+        alone = {"first": partial(_get_alone_s, connection, "/"), "unit": sides["unit"]}
+        taken["nobody had looked at"] = take_turns(IDLE_ROUNDS, alone)
+    for name, each in taken.items():
+        yield Figure(
+            what=f"overview {name} beside {rows:,} jobs, {kind}",
+            unit="x of /healthz",
+            ratios=ratios(each["first"], each["unit"]),
+            absolute=[one * 1000 for one in each["first"]],
+            absolute_unit="ms",
+            budget=BUDGETS["page"],
+            is_headline=rows == MILLION,
+        )
+
+
+def _get_alone_s(connection: HTTPConnection, path: str) -> float:
+    """Measure a look after so long a pause that the server keeps nothing of the last one."""
+    connection.close()  # the server closes it meanwhile; the next request opens it again
+    time.sleep(LINGER_S + FRESH_S)
+    return _get_s(connection, path)
+
+
+def _recount_figure(kind: str, rows: int, target: Target, port: int) -> Figure:
+    """Hold every figure against a recount of all rows, which raises where one differs; measure what both take."""
+    asked: list[float] = []
+    with (
+        closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as connection,
+        closing(connect(target)) as database,
+    ):
+
+        def ask(path: str) -> object:
+            begun = time.perf_counter()
+            connection.request("GET", path)
+            answer = json.load(connection.getresponse())
+            asked.append(time.perf_counter() - begun)
+            return answer
+
+        begun = time.perf_counter()
+        compared = check(database, ask, QUEUES)
+        taken = time.perf_counter() - begun
+    return Figure(
+        what=f"{compared:,} figures equal a recount of {rows:,} jobs, {kind}",
+        unit="x of the recount",
+        ratios=[sum(asked) / (taken - sum(asked))],
+        absolute=[sum(asked) * 1000],
+        absolute_unit="ms",
+    )
 
 
 def _page_figures(kind: str, rows: int, port: int) -> Iterator[Figure]:
@@ -126,27 +189,30 @@ def _live_figure(kind: str, rows: int, port: int) -> Figure:
 
 def _viewers_figure(kind: str, rows: int, target: Target) -> Figure:
     """Compare how often a server reads the store while jobs are added, with one viewer and with many."""
-    reads: dict[int, int] = {}
     with _counted_reads() as count, _served_here(target) as port:
-        for viewers in (1, VIEWERS):
-            before = count()
-            with ExitStack() as stack:
-                threads = [threading.Thread(target=_look_on, args=(_stream(stack, port), port)) for _ in range(viewers)]
-                for thread in threads:
-                    thread.start()
-                _add_slowly(port)
-                for thread in threads:
-                    thread.join()
-            reads[viewers] = count() - before
+        taken = take_turns(VIEWER_ROUNDS, {str(each): partial(_reads, count, port, each) for each in (1, VIEWERS)})
     return Figure(
         what=f"reads of the store for {VIEWERS} dashboards beside {rows:,} jobs, {kind}",
         unit="x of one dashboard",
-        ratios=[reads[VIEWERS] / reads[1]],
-        absolute=[reads[VIEWERS]],
-        absolute_unit=f"reads in {WATCHED_S:g} s",
+        ratios=ratios(taken[str(VIEWERS)], taken["1"]),
+        absolute=[*taken[str(VIEWERS)]],
+        absolute_unit="reads a job added",
         budget=BUDGETS["viewers"],
         is_headline=rows == MILLION,
     )
+
+
+def _reads(count: Callable[[], int], port: int, viewers: int) -> float:
+    """Return how often the store is read for each job that is added while so many look on."""
+    before = count()
+    with ExitStack() as stack:
+        threads = [threading.Thread(target=_look_on, args=(_stream(stack, port), port)) for _ in range(viewers)]
+        for thread in threads:
+            thread.start()
+        added = _add_slowly(port)
+        for thread in threads:
+            thread.join()
+    return (count() - before) / added
 
 
 @contextmanager
@@ -194,12 +260,14 @@ def _look_on(stream: HTTPResponse, port: int) -> None:
             connection.getresponse().read()
 
 
-def _add_slowly(port: int) -> None:
-    until = time.perf_counter() + WATCHED_S
+def _add_slowly(port: int) -> int:
+    until, added = time.perf_counter() + WATCHED_S, 0
     with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as api:
         while time.perf_counter() < until:
             _add_s(api)
+            added += 1
             time.sleep(0.2)
+    return added
 
 
 def _add_s(api: HTTPConnection) -> float:
