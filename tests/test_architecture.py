@@ -59,6 +59,17 @@ SETS_STATE = re.compile(
     re.DOTALL,
 )
 
+MOST_LINES = 400
+MOST_LINES_OF_A_FUNCTION = 50
+LONGER = {
+    "queuectl.model.linechecks",
+    "queuectl.runtime.worker",
+    "queuectl.store.jobs",
+    "queuectl.store.postgres",
+    "queuectl.store.sqlite",
+}
+"""Files that are yet to be split; none is to be added."""
+
 
 @dataclass(frozen=True)
 class Module:
@@ -237,6 +248,20 @@ def public_signatures_do_not_say_any(module: Module) -> Iterator[str]:
             yield f"{node.lineno}: {node.name}"
 
 
+def a_file_tells_one_story(module: Module) -> Iterator[str]:
+    lines = len(module.source.splitlines())
+    if lines > MOST_LINES and module.name not in LONGER:
+        yield f"1: {lines} lines, and {MOST_LINES} is the most"
+
+
+def a_function_fits_on_a_page(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > MOST_LINES_OF_A_FUNCTION:
+                yield f"{node.lineno}: {node.name} has {lines} lines, and {MOST_LINES_OF_A_FUNCTION} is the most"
+
+
 def offences(rule: Rule) -> list[str]:
     """List what a rule finds in src/."""
     found = []
@@ -284,6 +309,14 @@ def test_only_moves_claims_and_the_insert_write_the_state_of_a_job() -> None:
 
 def test_no_public_signature_says_any() -> None:
     assert offences(public_signatures_do_not_say_any) == []
+
+
+def test_no_file_is_longer_than_one_story() -> None:
+    assert offences(a_file_tells_one_story) == []
+
+
+def test_no_function_is_longer_than_a_page() -> None:
+    assert offences(a_function_fits_on_a_page) == []
 
 
 FORBIDDEN: list[tuple[Rule, str, str]] = [
@@ -370,6 +403,8 @@ FORBIDDEN: list[tuple[Rule, str, str]] = [
     (public_signatures_do_not_say_any, "queuectl.store.jobs", "def read(row: dict[str, Any]) -> None: ..."),
     (public_signatures_do_not_say_any, "queuectl.store.jobs", "def read() -> typing.Any: ..."),
     (public_signatures_do_not_say_any, "queuectl.store.jobs", "def read(*rows: Any) -> None: ..."),
+    (a_file_tells_one_story, "queuectl.store.audit", "x = 1\n" * (MOST_LINES + 1)),
+    (a_function_fits_on_a_page, "queuectl.store.audit", "def f():\n" + "    x = 1\n" * MOST_LINES_OF_A_FUNCTION),
 ]
 
 ALLOWED: list[tuple[Rule, str, str]] = [
@@ -413,6 +448,8 @@ ALLOWED: list[tuple[Rule, str, str]] = [
         "q = 'UPDATE workers SET state = 1'",
     ),
     (public_signatures_do_not_say_any, "queuectl.store.jobs", "def _read(row: Any) -> None: ..."),
+    (a_file_tells_one_story, "queuectl.store.audit", "x = 1\n" * MOST_LINES),
+    (a_function_fits_on_a_page, "queuectl.store.audit", "def f():\n" + "    x = 1\n" * (MOST_LINES_OF_A_FUNCTION - 1)),
 ]
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from queuectl.actions.archive import Backup, Restored, backup, restore
+from queuectl.actions.archive import Backup, backup
 from queuectl.actions.connect import Target, connect, locate
 from queuectl.actions.gatekeeping import set_limit, set_queue
 from queuectl.actions.rescue import Rescuer
+from queuectl.actions.restore import Restored, restore
 from queuectl.actions.tokens import add_token
 from queuectl.errors import BadInput, NotAStore, NotFound, QueuectlError, Refused, StoreNewer
 from queuectl.model.asked import new_schedule
@@ -476,7 +477,7 @@ def test_a_job_claimed_after_the_rescue_is_seen_once_nobody_can_claim(
         return notes
 
     monkeypatch.setattr(Rescuer, "look", claim_afterwards)
-    monkeypatch.setattr("queuectl.actions.archive._end_what_is_left", only_look)
+    monkeypatch.setattr("queuectl.actions.restore._end_what_is_left", only_look)
     with pytest.raises(Refused, match=r"busy.*late"):
         put_back(filled, tmp_path / "copy.db")
 
@@ -569,8 +570,8 @@ def test_nobody_slips_in_while_a_restore_is_under_way(
         begin_after(*args)  # type: ignore[arg-type]
 
     taken = tmp_path / "copy.db"
-    monkeypatch.setattr("queuectl.actions.archive._keep", lambda *_: None)
-    monkeypatch.setattr("queuectl.actions.archive._keep_rows", lambda *_: None)
+    monkeypatch.setattr("queuectl.actions.restore._keep", lambda *_: None)
+    monkeypatch.setattr("queuectl.actions.restore._keep_rows", lambda *_: None)
     monkeypatch.setattr(archive, "begin_after", try_to_enter)
     put_back(filled, taken)
 
@@ -591,7 +592,7 @@ def test_a_restore_that_fails_half_way_leaves_the_old_state(
     def fail(*_: object) -> int:
         raise RuntimeError("half way")
 
-    monkeypatch.setattr("queuectl.actions.archive._finish", fail)
+    monkeypatch.setattr("queuectl.actions.restore._finish", fail)
     with pytest.raises(RuntimeError):
         put_back(filled, tmp_path / "copy.db")
 

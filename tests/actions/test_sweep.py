@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from queuectl.actions import sweep as sweeping
-from queuectl.actions.archive import backup, restore
+from queuectl.actions.archive import backup
 from queuectl.actions.connect import Target, connect, locate
+from queuectl.actions.restore import restore
 from queuectl.actions.sweep import Sweeper
 from queuectl.model.states import State
 from queuectl.store import audit, removing

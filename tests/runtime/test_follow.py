@@ -15,7 +15,8 @@ from queuectl.model.attempt import Attempt, Report
 from queuectl.model.job import Job
 from queuectl.model.states import State
 from queuectl.model.verdict import Outcome
-from queuectl.runtime.follow import Chunk, follow, measured, output_of, pick_run
+from queuectl.runtime.follow import follow
+from queuectl.runtime.outputs import Chunk, measured, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.store.database import Database
 from queuectl.store.takers import Taker

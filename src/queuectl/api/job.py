@@ -10,7 +10,8 @@ from queuectl.errors import BadInput, JobFailed, NotFound, UnknownName
 from queuectl.model.edit import edit_from_fields
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
-from queuectl.runtime.follow import STDERR, STDOUT, follow, output_of
+from queuectl.runtime.follow import follow
+from queuectl.runtime.outputs import STDERR, STDOUT, output_of
 from queuectl.runtime.wait import wait_for_all
 from queuectl.store import attempts, edges, jobs
 

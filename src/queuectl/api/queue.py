@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from queuectl.actions import acts, archive, control, doctor, exporting, gatekeeping, importing, upkeep, verbs
+from queuectl.actions import acts, archive, control, doctor, exporting, gatekeeping, importing, restore, upkeep, verbs
 from queuectl.actions.connect import settings_of
 from queuectl.actions.landing import Rules
 from queuectl.actions.mapping import enter_mapped
@@ -263,7 +263,7 @@ class Queue:
         """Put a backup in the place of the store and return how many jobs it has; refused while others use it."""
         self.close()
         try:
-            restored = archive.restore(
+            restored = restore.restore(
                 self._session.target, str(file), who=self._who, confirm=lambda _gone, _come: None
             )
         finally:

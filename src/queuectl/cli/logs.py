@@ -15,7 +15,8 @@ from queuectl.cli.text import note, print_json, safe
 from queuectl.errors import BadInput
 from queuectl.model.states import FINAL, State
 from queuectl.model.verdict import OutcomeKind
-from queuectl.runtime.follow import OUTPUT, STDERR, STDOUT, follow, output_of, pick_run
+from queuectl.runtime.follow import follow
+from queuectl.runtime.outputs import OUTPUT, STDERR, STDOUT, output_of, pick_run
 from queuectl.store import attempts, jobs
 from queuectl.system.host import host_name
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
-    from queuectl.runtime.follow import Chunk
+    from queuectl.runtime.outputs import Chunk
     from queuectl.store.database import Database, Tx
 
 EXAMPLES = """\

@@ -1,6 +1,6 @@
 """Put a backup in the place of all that is in the store, at once or not at all. Nothing else may be using the store."""
 
-from queuectl.actions import archive
+from queuectl.actions.restore import restore
 from queuectl.cli.acts import confirm
 from queuectl.cli.store import target_of, who
 from queuectl.cli.text import note, print_json, safe
@@ -36,7 +36,7 @@ def run(args: "Args") -> int:
         what = f"replaces {counted(going, 'job')} by {counted(coming, 'job')} of {safe(args.file)}"
         confirm(what, is_sure=args.yes)
 
-    done = archive.restore(target_of(args), args.file, who=who(), confirm=ask)
+    done = restore(target_of(args), args.file, who=who(), confirm=ask)
     if args.json:
         print_json(done.as_dict())
         return 0

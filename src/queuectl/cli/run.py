@@ -23,7 +23,8 @@ from queuectl.model.job import JobSpec
 from queuectl.model.shapes import job_shape
 from queuectl.model.states import State
 from queuectl.runtime.errand import Errand
-from queuectl.runtime.follow import follow, output_of
+from queuectl.runtime.follow import follow
+from queuectl.runtime.outputs import output_of
 from queuectl.system.signals import on_stop_signals
 
 TYPE_CHECKING = False

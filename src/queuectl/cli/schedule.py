@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from queuectl.cli.parser import Args, Parser
+    from queuectl.cli.parser import Args, Parser, Run
     from queuectl.model.schedule import Schedule
     from queuectl.store.database import Database, Tx
     from queuectl.store.schedules import LastFire
@@ -79,37 +79,7 @@ FIRES_SHOWN = 10
 
 def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     """Declare the verbs and their arguments."""
-    verbs = add_verbs(
-        parser,
-        {
-            "add": ("add a schedule", _ADD_EXAMPLES, run_add),
-            "list": (
-                "list schedules: when each comes next, and what came of the last time",
-                "  queuectl schedule list",
-                run_list,
-            ),
-            "show": ("show all that is known of schedules", "  queuectl schedule show nightly", run_show),
-            "preview": ("show when a schedule, a cron line or a period comes next", _PREVIEW_EXAMPLES, run_preview),
-            "run": (
-                "fire a schedule now; its next instant comes all the same",
-                "  queuectl schedule run nightly",
-                run_run,
-            ),
-            "edit": ("change a schedule, or the job it fires", _EDIT_EXAMPLES, run_edit),
-            "pause": ("let schedules rest; their jobs go on", "  queuectl schedule pause nightly beat", run_pause),
-            "resume": (
-                "let schedules go on; what came while they rested is left out",
-                "  queuectl schedule resume nightly beat",
-                run_resume,
-            ),
-            "remove": (
-                "remove schedules; their jobs stay (also: rm)",
-                "  queuectl schedule remove nightly beat",
-                run_remove,
-            ),
-        },
-        default="list",
-    )
+    verbs = add_verbs(parser, _verbs(), default="list")
     for name in ("show", "pause", "resume", "remove"):
         verbs[name].add_argument("ids", nargs="+", metavar="NAME", help="a schedule")
     for name in ("add", "run", "edit"):
@@ -129,6 +99,37 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
     verbs["preview"].add_argument("ids", nargs="*", metavar="NAME", help="a schedule, or a cron line; how many")
     verbs["preview"].add_argument("--every", metavar="DURATION", help=f"a period, counted from now: {DURATION_HELP}")
     verbs["preview"].add_argument("--tz", metavar="ZONE", help="the zone of a line or a period (default: yours)")
+
+
+def _verbs() -> "Mapping[str, tuple[str, str, Run]]":
+    """Return what each verb does, its examples, and the function behind it."""
+    return {
+        "add": ("add a schedule", _ADD_EXAMPLES, run_add),
+        "list": (
+            "list schedules: when each comes next, and what came of the last time",
+            "  queuectl schedule list",
+            run_list,
+        ),
+        "show": ("show all that is known of schedules", "  queuectl schedule show nightly", run_show),
+        "preview": ("show when a schedule, a cron line or a period comes next", _PREVIEW_EXAMPLES, run_preview),
+        "run": (
+            "fire a schedule now; its next instant comes all the same",
+            "  queuectl schedule run nightly",
+            run_run,
+        ),
+        "edit": ("change a schedule, or the job it fires", _EDIT_EXAMPLES, run_edit),
+        "pause": ("let schedules rest; their jobs go on", "  queuectl schedule pause nightly beat", run_pause),
+        "resume": (
+            "let schedules go on; what came while they rested is left out",
+            "  queuectl schedule resume nightly beat",
+            run_resume,
+        ),
+        "remove": (
+            "remove schedules; their jobs stay (also: rm)",
+            "  queuectl schedule remove nightly beat",
+            run_remove,
+        ),
+    }
 
 
 def _add_rules(parser: "Parser") -> None:

@@ -110,7 +110,7 @@ def run_start(args: "Args") -> int:
         target.home.make()
         target.home.refuse_network_disk()
     from queuectl.runtime.log import Log
-    from queuectl.runtime.supervisor import Plan, persistently, start_detached
+    from queuectl.runtime.supervisor import Plan, persistently
 
     log = Log("supervisor", form=args.log_format, file=None)
     default_slots = persistently(lambda: _default_slots(args), log)  # also with -j: bad settings are refused here
@@ -126,6 +126,8 @@ def run_start(args: "Args") -> int:
     )
     if not args.detach:
         return _stay(args, plan, log)
+    from queuectl.runtime.detached import start_detached
+
     words = start_detached(target, plan)
     if args.json:
         print_json(words)

@@ -8,7 +8,7 @@ from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.states import State
 from queuectl.model.units import time_ms
 from queuectl.model.value import Value
-from queuectl.runtime.follow import measured
+from queuectl.runtime.outputs import measured
 from queuectl.store import attempts, edges
 
 TYPE_CHECKING = False

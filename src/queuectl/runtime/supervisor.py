@@ -17,7 +17,7 @@ from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.options import DRAIN_BYTE, NOW_BYTE, WorkerOptions
-from queuectl.runtime.spawn import Started, clean_env, end_of, start_worker
+from queuectl.runtime.spawn import Started, end_of, start_worker
 from queuectl.runtime.ticker import Ticker
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.store import workers
@@ -30,7 +30,7 @@ from queuectl.system.signals import STOP_SIGNALS, SignalPipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import TypeVar
 
     from queuectl.actions.rescue import Rescuer
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-SUPERVISOR_CODE = "from queuectl.runtime.supervisor import main; main()"
 UPKEEP_EVERY_S = 1.0
 RESCUE_EVERY_S = 1.0
 CHECKPOINT_BYTES = 4 << 20
@@ -48,7 +47,6 @@ RESTART_LOG_BYTES = 32 << 20
 TIGHT_LOGS = 4
 QUICK_DEATH_S = 5.0
 MAX_PAUSE_S = 30.0
-START_SECONDS = 30.0
 
 
 class Plan(Value):
@@ -344,50 +342,6 @@ def persistently(work: "Callable[[], Result]", log: Log) -> "Result":
         else:
             log.trouble_over()
             return result
-
-
-def start_detached(target: Target, plan: Plan) -> "Mapping[str, object]":
-    """Start a supervisor that outlives this terminal; return what it says once its workers have beaten."""
-    close_inherited_on_exec()
-    read_end, write_end = os.pipe2(os.O_CLOEXEC)
-    devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-    argv = [sys.executable, "-P", "-c", SUPERVISOR_CODE, json.dumps(plan.as_dict(), default=Value.as_dict)]
-    pid = process.start_own(argv, clean_env(target), stdin=devnull, output=write_end, detached=True)
-    os.close(write_end)
-    os.close(devnull)
-    try:
-        return _first_words(read_end)
-    except StoreError:
-        process.terminate(pid)  # one that cannot start must not go on trying behind our back
-        raise
-
-
-def _first_words(fd: int) -> "Mapping[str, object]":
-    """Read the supervisor's one line of JSON; anything else it says is why it could not start."""
-    loop, said = Loop(), bytearray()
-    is_open = True
-
-    def more() -> None:
-        nonlocal is_open
-        data = os.read(fd, 65536)
-        said.extend(data)
-        is_open = bool(data)
-
-    loop.watch(fd, more)
-    deadline = time.monotonic() + START_SECONDS
-    while is_open and not said.endswith(b"}\n") and time.monotonic() < deadline:
-        loop.turn(deadline)
-    os.close(fd)
-    text = said.decode(errors="replace").strip()
-    try:
-        words = json.loads(text.splitlines()[-1]) if text else {}
-    except ValueError:
-        words = {}
-    if not isinstance(words, dict) or "pid" not in words:
-        raise StoreError(
-            f"the workers did not start: {text or 'no answer'}", hint="see queuectl.log in the home folder"
-        )
-    return words
 
 
 def _checkpoint(dialect: "SqliteDialect", path: str) -> None:

@@ -1,4 +1,4 @@
-"""Archive: all rows of one store into another of either kind. Which store, and when, is for actions/archive.py."""
+"""Archive: all rows of one store into another of either kind. Which store, and when, is for actions/."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

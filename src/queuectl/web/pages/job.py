@@ -13,8 +13,8 @@ from queuectl.errors import NotFound
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
 from queuectl.model.token import Role
 from queuectl.model.value import Value
-from queuectl.runtime.follow import OUTPUT, STDERR, STDOUT
 from queuectl.runtime.known import Known, look_at
+from queuectl.runtime.outputs import OUTPUT, STDERR, STDOUT
 from queuectl.store import audit, jobs
 from queuectl.web.given import Given
 from queuectl.web.templating import render

@@ -13,7 +13,8 @@ from queuectl.actions.connect import connect
 from queuectl.actions.explain import why_waiting
 from queuectl.errors import BadInput, QueuectlError
 from queuectl.model.value import Value
-from queuectl.runtime.follow import STDERR, follow
+from queuectl.runtime.follow import follow
+from queuectl.runtime.outputs import STDERR
 from queuectl.store import jobs
 from queuectl.web.problems import Crowded
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from queuectl.actions.connect import Target
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
-    from queuectl.runtime.follow import Chunk
+    from queuectl.runtime.outputs import Chunk
     from queuectl.store.database import Database
 
 MOST = 64

@@ -20,8 +20,8 @@ from queuectl.model.graph import Side, graph_shape
 from queuectl.model.job import JobSpec
 from queuectl.model.shapes import attempt_shape, job_shape
 from queuectl.model.spec import spec_from_fields
-from queuectl.runtime.follow import measured
 from queuectl.runtime.known import known_shape, look_at
+from queuectl.runtime.outputs import measured
 from queuectl.store import attempts, jobs, listing
 from queuectl.web.given import Given
 from queuectl.web.problems import BadRequest, WrongMedia

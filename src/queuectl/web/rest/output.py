@@ -9,7 +9,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from queuectl.errors import BadInput, NotFound, UnknownName
 from queuectl.model.value import Value
-from queuectl.runtime.follow import OUTPUT, STDERR, STDOUT, kept_of, not_split, output_of, pick_run, streams_of
+from queuectl.runtime.outputs import OUTPUT, STDERR, STDOUT, kept_of, not_split, output_of, pick_run, streams_of
 from queuectl.store import attempts
 from queuectl.system.output import NOT_WRITTEN
 from queuectl.web.given import Given, closing_of
