@@ -52,6 +52,7 @@ FILTERS = {
     "--command rsync": (2, {}),
     "--error 7": (0, {"dead": 1}),
     "--since 1h": (3, {"dead": 1}),
+    "--ended-since 1h": (0, {"dead": 1}),
     "--until 1h": (0, {}),
     "--all": (3, {"dead": 1}),
 }

@@ -332,6 +332,13 @@ def test_ids_and_numbers_are_offered_by_their_indexes(crowded: Database) -> None
     assert_nothing_sorted(by_tag)
 
 
+def test_jobs_that_ended_lately_are_counted_along_the_index_of_ends(crowded: Database) -> None:
+    wanted = jobs.Filter(states=(State.COMPLETED,), queue="default", ended_since=19_990)
+
+    assert_pinned(plans_of(crowded, lambda tx: jobs.count_matching(tx, wanted)), "jobs_finished")
+    assert crowded.read(lambda tx: jobs.count_matching(tx, wanted)) == 11
+
+
 def plans_of(db: Database, work: Callable[[Tx], object]) -> list[str]:
     """Return the plan of each statement about jobs that some work runs; on PostgreSQL also the one of a prepared."""
 

@@ -103,8 +103,6 @@ def test_every_figure_is_what_a_plain_count_gives(db: Database, range_: Range, b
         percentile(times, 95),
         max(times),
     )
-    today = [run for run in runs if int(run.finished_at or 0) >= found.today_since and queue in (None, run.queue)]
-    assert found.completed_today == sum(run.result is Result.COMPLETED for run in today)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 19, 20, 21, 100])

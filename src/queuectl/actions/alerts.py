@@ -2,7 +2,7 @@
 
 from queuectl.model.finding import Level
 from queuectl.model.states import State
-from queuectl.model.units import counted
+from queuectl.model.units import counted, iso_text
 from queuectl.model.value import Value
 
 TYPE_CHECKING = False
@@ -67,7 +67,7 @@ def _nobody_serves(found: "Snapshot") -> "Iterator[Alert]":
                 level=Level.ERROR,
                 what=f"No running worker serves queue {queue.name}, where {counted(ready, 'job')} wait",
                 command=f"queuectl worker start -d --queue {queue.name}",
-                path=f"/queues/{queue.name}",
+                path=f"/jobs?state=pending&queue={queue.name}",
             )
     for one in found.unservable:
         yield Alert(
@@ -112,5 +112,5 @@ def _grows(found: "Snapshot", depths: "Depths") -> "Iterator[Alert]":
             level=Level.WARNING,
             what=f"The DLQ grows: {died:,} {'job' if died == 1 else 'jobs'} died within the last hour",
             command="queuectl dlq groups",
-            path="/dlq",
+            path=f"/jobs?state=dead&ended_since={iso_text(depths.moments[0] + 1)}&sort=finished",
         )

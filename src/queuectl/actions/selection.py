@@ -43,6 +43,7 @@ def read_filter(
     error: str | None = None,
     since: str | None = None,
     until: str | None = None,
+    ended_since: str | None = None,
 ) -> jobs.Filter:
     """Read what to look for in jobs, as people write it; `states` are those of a command that is about some alone."""
     names = () if states else state_names(state)
@@ -56,6 +57,7 @@ def read_filter(
         error=error,
         since=None if since is None else past_ms(since, now_ms),
         until=None if until is None else past_ms(until, now_ms),
+        ended_since=None if ended_since is None else past_ms(ended_since, now_ms),
     )
 
 

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         error: str
         since: Duration | Time
         until: Duration | Time
+        ended_since: Duration | Time
 
 
 def spec_of(command: "Command", options: "Mapping[str, object]", now: int) -> JobSpec:
@@ -140,6 +141,7 @@ def filter_of(choice: "Choice") -> Filter:
         error=choice.get("error"),
         since=_ago(choice.get("since")),
         until=_ago(choice.get("until")),
+        ended_since=_ago(choice.get("ended_since")),
     )
 
 

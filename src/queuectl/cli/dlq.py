@@ -197,7 +197,8 @@ def _rest_command(args: "Args") -> str:
     options = {"queue": "--queue", "group": "--group", "text": "--command", "error": "--error"}
     words = [word for name, flag in options.items() if (value := getattr(args, name)) for word in (flag, value)]
     words += [word for tag in args.tag or () for word in ("--tag", tag)]
-    words += [word for name in ("since", "until") if (value := getattr(args, name)) for word in (f"--{name}", value)]
+    for name in ("since", "until", "ended_since"):
+        words += [f"--{name.replace('_', '-')}", value] if (value := getattr(args, name)) else []
     return shlex.join(["queuectl", "dlq", "retry", *(["--all"] if args.error is None else []), *words])
 
 

@@ -33,6 +33,7 @@ def add_filter(parser: "Parser", *, default: str | None = None, error_help: str 
     parser.add_argument("--error", metavar="TEXT", default=default, help=error_help)
     parser.add_argument("--since", metavar="TIME", default=default, help=f"only jobs added since: {PAST_HELP}")
     parser.add_argument("--until", metavar="TIME", default=default, help="only jobs added before")
+    parser.add_argument("--ended-since", metavar="TIME", default=default, help="only jobs that came to an end since")
 
 
 def add_state(parser: "Parser") -> None:
@@ -58,6 +59,7 @@ def read_filter(args: "Args", states: tuple[State, ...] = ()) -> jobs.Filter:
         error=args.error,
         since=args.since,
         until=args.until,
+        ended_since=args.ended_since,
     )
 
 

@@ -67,7 +67,8 @@ def _facts(found: "Stats") -> "Iterator[tuple[str, str]]":
         yield "Not well", said
     yield "Wait", _spread_text(found.wait)
     yield "Run time", _spread_text(found.run_time)
-    yield "Today", f"{found.completed_today:,} completed since {local_text(found.today_since)}"
+    done = found.completed_today
+    yield "Today", f"{done:,} {'job' if done == 1 else 'jobs'} completed since {local_text(found.today_since)}"
 
 
 def _line(numbers: "Sequence[int]") -> str:

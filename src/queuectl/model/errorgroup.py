@@ -69,3 +69,5 @@ class FailureGroup(Value):
     """The id of the job whose run failed last."""
     error: str
     """What that one said, as it is."""
+    span: "Span"
+    """When they ended."""

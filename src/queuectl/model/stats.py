@@ -118,6 +118,7 @@ class Stats(Value):
     run_time: Spread
     today_since: int
     completed_today: int
+    """How many jobs are completed that came to their end since then: jobs, where all else is about runs."""
 
     @property
     def total(self) -> Bucket:

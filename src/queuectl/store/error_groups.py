@@ -134,7 +134,7 @@ def failing(tx: "Tx", range_: Range, queue: str | None = None) -> list[FailureGr
         counts[name] = counts.get(name, 0) + int(count or 0)
         last[name] = max(last.get(name, (0, "")), (int(last_at or 0), str(error)))
     return [
-        FailureGroup.of_row((name, count, last[name][0], _failed_job(tx, queue, *last[name]), last[name][1]))
+        FailureGroup.of_row((name, count, last[name][0], _failed_job(tx, queue, *last[name]), last[name][1], span))
         for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
 

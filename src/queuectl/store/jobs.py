@@ -53,6 +53,8 @@ class Filter(Value):
     since: int | None = None
     until: int | None = None
     """When it was added: from `since` on, before `until`."""
+    ended_since: int | None = None
+    """From when on it came to its end; one that is not over has none."""
     first: int | None = None
     last: int | None = None
     """The numbers it may have, both ends included."""
@@ -409,6 +411,7 @@ def _add_errors(wanted: Filter, parts: list[str], params: "dict[str, SqlValue]")
 _BOUNDS = (
     ("created_at", ">=", "since"),
     ("created_at", "<", "until"),
+    ("finished_at", ">=", "ended_since"),
     ("seq", ">=", "first"),
     ("seq", "<=", "last"),
 )

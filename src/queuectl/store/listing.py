@@ -115,7 +115,7 @@ def _is_few(tx: "Tx", wanted: Filter, sorting: Sorting) -> bool:
     is_unusual = sorting.order is Order.STARTED and frozenset(wanted.states or State) <= _SELDOM_STARTED
     left = FEW * 10 if is_unusual else FEW
     for state in wanted.states or State:
-        where, params = where_of(Filter(states=(state,), group=wanted.group))
+        where, params = where_of(Filter(states=(state,), group=wanted.group, ended_since=wanted.ended_since))
         sql = f"SELECT count(*) FROM (SELECT 1 FROM jobs WHERE {where} LIMIT :left) AS first_ones"
         row = tx.row(sql, {**params, "left": left})
         left -= int(row[0] or 0) if row else 0

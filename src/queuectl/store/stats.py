@@ -4,6 +4,7 @@ All of it is read from the index attempts_ended, which holds the runs by result 
 counts of parts of it, so nothing is sorted or grouped.
 """
 
+from queuectl.model.states import State
 from queuectl.model.stats import (
     BOUNDS_MS,
     Bucket,
@@ -67,7 +68,7 @@ def stats(tx: "Tx", range_: Range, queue: str | None = None) -> Stats:
         wait=wait,
         run_time=run_time,
         today_since=today,
-        completed_today=_completed(tx, today, queue),
+        completed_today=jobs.count_matching(tx, jobs.Filter(states=(State.COMPLETED,), queue=queue, ended_since=today)),
     )
 
 
@@ -154,14 +155,6 @@ def _histogram(tx: "Tx", value: str, span: Span) -> Histogram:
     (row,) = tx.rows(f"SELECT count({value}), sum({value}), {bounds} FROM attempts WHERE {_ENDED}", _params(span, None))
     count, total, *at_most = (int(each or 0) for each in row)
     return Histogram(at_most=tuple(at_most), count=count, sum_ms=total)
-
-
-def _completed(tx: "Tx", since: int, queue: str | None) -> int:
-    row = tx.row(
-        f"SELECT count(*) FROM attempts WHERE result = 'completed' AND finished_at >= :since {_of(queue)}",
-        {"since": since, **({} if queue is None else {"queue": queue})},
-    )
-    return int(row[0] or 0) if row else 0
 
 
 def _present() -> str:

@@ -25,6 +25,7 @@ from queuectl.web.pages import login as login_page
 from queuectl.web.pages import newjob as newjob_page
 from queuectl.web.pages import overview as overview_page
 from queuectl.web.pages import queues as queues_page
+from queuectl.web.pages import runs as runs_page
 from queuectl.web.pages import schedules as schedules_page
 from queuectl.web.pages import settings as settings_page
 from queuectl.web.pages import workers as workers_page
@@ -85,6 +86,7 @@ PAGES = (
     job_page,
     dlq_page,
     queues_page,
+    runs_page,
     workers_page,
     schedules_page,
     settings_page,

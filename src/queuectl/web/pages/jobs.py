@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 router = APIRouter()
 
+FILTERED = ("state", "queue", "group", "text", "error", "since", "until", "ended_since")
+
 VERBS = (
     ("retry", "Retry", "r"),
     ("cancel", "Cancel", "c"),
@@ -115,7 +117,8 @@ def _total(request: Request, asked: Asked, found: Found, states: "dict[State, in
     name = f"jobs {asked.filter_query}"
 
     def count(tx: "Tx") -> int:
-        return jobs.count_matching(tx, read_asked(params, tx.now).wanted)  # the hour before now moves on
+        now_wanted = read_asked(params, tx.now).wanted  # the hour before now moves on
+        return sum(jobs.count_matching(tx, part) for part in filters(tx, Selection(wanted=now_wanted)))
 
     figure = figures_of(request).get(name, count)
     return figure.value if figure is not None and isinstance(figure.value, int) else None
@@ -158,6 +161,6 @@ def _key_text(asked: Asked, job: Job) -> str:
 
 def _filter_shape(asked: Asked) -> "dict[str, object]":
     """Return which jobs are meant, as the API takes it."""
-    given = {name: asked.text_of(name) for name in ("state", "queue", "group", "text", "error", "since", "until")}
+    given = {name: asked.text_of(name) for name in FILTERED}
     shape: dict[str, object] = {name: value for name, value in given.items() if value}
     return {**shape, **({"tag": asked.given["tag"]} if "tag" in asked.given else {})}

@@ -7,9 +7,10 @@ from queuectl.actions.alerts import alerts
 from queuectl.actions.checks.home import judge_space
 from queuectl.model.job import Job
 from queuectl.model.states import State
-from queuectl.model.stats import Bucket, QueueFigures, Range, Stats
+from queuectl.model.stats import Bucket, QueueFigures, Range, Span, Stats
 from queuectl.model.units import HOUR_MS, MINUTE_MS
 from queuectl.model.value import Value
+from queuectl.model.verdict import Result
 from queuectl.store import jobs
 from queuectl.store.depths import Depths, depths
 from queuectl.store.error_groups import failing
@@ -17,6 +18,7 @@ from queuectl.store.stats import queue_figures, stats
 from queuectl.system.disk import space_of
 from queuectl.web.given import SharedBoard, SharedFigures
 from queuectl.web.templating import render
+from queuectl.web.views.doors import FAILED, OTHER, ended_path, runs_path
 from queuectl.web.visitor import Reader
 
 TYPE_CHECKING = False
@@ -61,6 +63,8 @@ class Line(Value):
     """Of the ready jobs, the one that was added first."""
     done: int | None
     """How many runs did well within the last hour; None: not counted yet."""
+    done_path: str
+    """Where they stand."""
 
 
 class Crew(Value):
@@ -102,6 +106,9 @@ def show(
         range=chosen,
         ranges=list(Range),
         stats=known.get(f"stats {chosen}"),
+        runs_path=runs_path,
+        failed=FAILED,
+        other=OTHER,
         depths=deep,
         queues=_lines(view, _listed(known, "queues", QueueFigures)),
         failing=known.get(f"failing {chosen}"),
@@ -143,10 +150,18 @@ def _lines(view: "View", figures: "Sequence[QueueFigures]") -> list[Line]:
             running=found.counts.get(queue.name, {}).get(State.PROCESSING, 0),
             oldest=by_name[queue.name].oldest if queue.name in by_name else None,
             done=by_name[queue.name].last_hour.completed if queue.name in by_name else None,
+            done_path=_done_path(by_name.get(queue.name)),
         )
         for queue in (() if found is None else found.queues)
         if found is not None
     ]
+
+
+def _done_path(figures: QueueFigures | None) -> str:
+    if figures is None:
+        return ""
+    span = Span(since=figures.last_hour.at, until=figures.last_hour.at + HOUR_MS + 1, bucket_ms=HOUR_MS)
+    return runs_path(span, Result.COMPLETED.value, queue=figures.queue)
 
 
 def _alerts(view: "View", deep: Depths | None, target: "Target") -> "list[Alert]":
@@ -185,7 +200,7 @@ def _cards(view: "View", deep: Depths | None, hour: Stats | None) -> list[Card]:
         state=State.COMPLETED,
         name="done today",
         count=None if hour is None else hour.completed_today,
-        path="/jobs?state=completed&sort=finished",
+        path="/jobs" if hour is None else ended_path(State.COMPLETED, hour.today_since),
         line=_each(ended, lambda one: one.completed),
         label="completed runs a minute in the last hour",
     )

@@ -16,6 +16,7 @@ from queuectl.store.depths import Depths, depths
 from queuectl.store.stats import stats
 from queuectl.web.given import Given, SharedFigures
 from queuectl.web.templating import render
+from queuectl.web.views.doors import FAILED, OTHER, runs_path
 from queuectl.web.visitor import Reader
 
 TYPE_CHECKING = False
@@ -101,6 +102,9 @@ def show_one(
         range=chosen,
         ranges=list(Range),
         stats=None if figure is None else figure.value,
+        runs_path=runs_path,
+        failed=FAILED,
+        other=OTHER,
         depth=() if deep is None or not isinstance(deep.value, Depths) else deep.value.waiting_in(name),
     )
 

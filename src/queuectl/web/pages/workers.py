@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from queuectl.actions.fleet import load_of, state_of
-from queuectl.actions.liveness import can_see_tree, lock_of
+from queuectl.actions.liveness import can_see_tree, lock_of, serving
 from queuectl.model.needs import amount_text
 from queuectl.model.value import Value
 from queuectl.store import claims, workers
@@ -96,6 +96,8 @@ class Fleet(Value):
     crews: tuple[Crew, ...]
     ended: tuple[Worker, ...]
     now: int
+    running: int
+    """How many commands run in all, also of workers that are gone."""
 
     @property
     def men(self) -> list[Man]:
@@ -104,9 +106,9 @@ class Fleet(Value):
 
 
 @router.get("/workers")
-def show(request: Request, stores: Given, _visitor: Reader, ended: str = "") -> HTMLResponse:
-    """Show every worker."""
-    fleet = stores.read(lambda tx: look(tx, with_ended=bool(ended)))
+def show(request: Request, stores: Given, _visitor: Reader, ended: str = "", queue: str = "") -> HTMLResponse:
+    """Show every worker, or those that serve a queue."""
+    fleet = stores.read(lambda tx: look(tx, with_ended=bool(ended), queue=queue or None))
     return render(
         request,
         "workers.html",
@@ -115,6 +117,7 @@ def show(request: Request, stores: Given, _visitor: Reader, ended: str = "") -> 
         fleet=fleet,
         shown=SHOWN,
         with_ended=bool(ended),
+        queue=queue,
     )
 
 
@@ -137,11 +140,12 @@ def usage_words(usage: Usage) -> str:
     return f"CPU {busy} · {size(usage.memory_bytes)}"
 
 
-def look(tx: "Tx", *, with_ended: bool) -> Fleet:
-    """Read the workers and what they run."""
-    rows = workers.live(tx)
+def look(tx: "Tx", *, with_ended: bool, queue: str | None = None) -> Fleet:
+    """Read the workers and what they run; of one queue those that serve it."""
+    chosen = None if queue is None else {row.id for row in serving(tx, [queue])}
+    rows = [row for row in workers.live(tx) if chosen is None or row.id in chosen or row.kind == workers.SUPERVISOR]
     running: dict[str, list[Job]] = {}
-    for claim in claims.running(tx):
+    for claim in (held := claims.running(tx)):
         running.setdefault(claim.job.worker_id or "", []).append(claim.job)
     men = _men(tx, [row for row in rows if row.kind == workers.WORKER], running)
     supervisors = {row.id: row for row in rows if row.kind == workers.SUPERVISOR}
@@ -153,10 +157,12 @@ def look(tx: "Tx", *, with_ended: bool) -> Fleet:
         )
         for supervisor in supervisors.values()
     ]
+    if chosen is not None:
+        crews = [crew for crew in crews if crew.members]
     alone = [one for one in men if one.worker.supervisor_id not in supervisors]
     crews += [Crew(supervisor=None, state=one.state, members=(one,)) for one in alone]
     ended = [row for row in workers.newest(tx, ENDED_SHOWN) if row.state != workers.LIVE] if with_ended else []
-    return Fleet(crews=tuple(crews), ended=tuple(ended), now=tx.now)
+    return Fleet(crews=tuple(crews), ended=tuple(ended), now=tx.now, running=len(held))
 
 
 def _men(tx: "Tx", rows: "Sequence[Worker]", running: "dict[str, list[Job]]") -> list[Man]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
 MAX_IDS = 10_000
-FILTER = ("state", "queue", "group", "tag", "text", "error", "since", "until")
+FILTER = ("state", "queue", "group", "tag", "text", "error", "since", "until", "ended_since")
 Id = Annotated[str, Path(alias="id", description="a number, an id, or `last`", max_length=128, examples=["12"])]
 
 
@@ -40,6 +40,7 @@ def read_choice(
     error: Annotated[str | None, Query(description="whose error holds this")] = None,
     since: Annotated[str | None, Query(description="added since", examples=["2h"])] = None,
     until: Annotated[str | None, Query(description="added before", examples=["2026-01-31"])] = None,
+    ended_since: Annotated[str | None, Query(description="came to an end since", examples=["2h"])] = None,
 ) -> Selection:
     """Return the jobs that a query means."""
     if len(id) > MAX_IDS:
@@ -54,6 +55,7 @@ def read_choice(
         error=error,
         since=since,
         until=until,
+        ended_since=ended_since,
     )
     return Selection(names=tuple(id), wanted=wanted)
 
@@ -82,6 +84,7 @@ def choice_of(fields: "dict[str, object]") -> Selection:
         error=values.get("error"),
         since=values.get("since"),
         until=values.get("until"),
+        ended_since=values.get("ended_since"),
     )
     return Selection(names=tuple(names), wanted=wanted)
 

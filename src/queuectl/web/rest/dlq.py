@@ -105,6 +105,7 @@ def read_wanted(
     ] = None,
     since: Annotated[str | None, Query(description="added since", examples=["2h"])] = None,
     until: Annotated[str | None, Query(description="added before", examples=["2026-01-31"])] = None,
+    ended_since: Annotated[str | None, Query(description="died since", examples=["2h"])] = None,
 ) -> Filter:
     """Return which dead jobs a query means."""
     return read_filter(
@@ -117,6 +118,7 @@ def read_wanted(
         error=error,
         since=since,
         until=until,
+        ended_since=ended_since,
     )
 
 

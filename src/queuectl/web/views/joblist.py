@@ -22,11 +22,11 @@ LIMITS = (25, 50, 100, 200, 500)
 DEFAULT_LIMIT = 50
 MOST_DIGITS = 9
 SINCE = (("15m", "15 min"), ("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
-_SINGLE = ("state", "queue", "group", "text", "error", "since", "until")
+_SINGLE = ("state", "queue", "group", "text", "error", "since", "until", "ended_since")
 _NAMES = (*_SINGLE, "tag", "sort", "reverse", "columns", "limit", "after", "before")
 _PLACE = ("after", "before")
 _KEY = r"(-?\d{1,18}|none)\.(\d{1,18})"
-_FLAGS = {"text": "command"}
+_FLAGS = {"text": "command", "ended_since": "ended-since"}
 """What the command line calls what the address calls otherwise."""
 
 
@@ -55,7 +55,7 @@ class Asked(Value):
     @property
     def filters(self) -> list[tuple[str, str]]:
         """What is asked of the jobs, each by itself, but for their states."""
-        names = ("queue", "group", "tag", "text", "error", "since", "until")
+        names = ("queue", "group", "tag", "text", "error", "since", "until", "ended_since")
         return [(name, value) for name in names for value in self.given.get(name, [])]
 
     @property
@@ -168,6 +168,7 @@ def _filter(given: "Mapping[str, Sequence[str]]", now_ms: int) -> Filter:
         error=_last(given, "error"),
         since=_last(given, "since"),
         until=_last(given, "until"),
+        ended_since=_last(given, "ended_since"),
     )
 
 
