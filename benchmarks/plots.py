@@ -131,7 +131,7 @@ def draw_pickup(canvas: Canvas, figures: Figures) -> None:
         axes.ecdf(samples, color=COLOURS[kind], ls="--" if is_late else "-", label=label, lw=1.2)
         if kind == SQLITE and not is_late:
             axes.ecdf(_list(figure.values["bare_ms"]), color=COLOURS["bare"], label="a bare spawn", lw=1.2)
-    axes.set_xlabel("milliseconds from commit to the first act of the command")
+    axes.set_xlabel("milliseconds from the call that adds a job to the first act of its command")
     axes.set_ylabel("share of jobs begun")
     axes.set_xlim(left=0)
     axes.set_title("Pick-up of a new job by an idle worker")

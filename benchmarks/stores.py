@@ -66,11 +66,15 @@ def postgres_server() -> Iterator[str]:
         server.cleanup()
 
 
-def environ_of(target: Target) -> dict[str, str]:
-    """Return an environment that points at a store; byte code may be cached, as on any machine in use."""
+def plain_environ() -> dict[str, str]:
+    """Return the environment that both sides of a ratio run in; byte code may be cached, as on any machine in use."""
     drop = ("QUEUECTL_", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(drop)}
-    return {**clean, "QUEUECTL_HOME": target.home.root, "QUEUECTL_DATABASE_URL": target.url}
+    return {name: value for name, value in os.environ.items() if not name.startswith(drop)}
+
+
+def environ_of(target: Target) -> dict[str, str]:
+    """Return the environment of both sides, pointed at a store."""
+    return {**plain_environ(), "QUEUECTL_HOME": target.home.root, "QUEUECTL_DATABASE_URL": target.url}
 
 
 def add_crowd(tx: Tx, crowd: str, rows: int) -> None:

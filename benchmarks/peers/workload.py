@@ -63,10 +63,10 @@ class Side(Generic[T]):
             self.failure = f"{type(error).__name__}: {error}"
 
 
-def _in_turns(peers: Sequence[Peer], act: Callable[[Peer], T], rounds: int = ROUNDS) -> dict[Peer, Side[T]]:
+def _in_turns(peers: Sequence[Peer], act: Callable[[Peer], T]) -> dict[Peer, Side[T]]:
     sides = {peer: Side(partial(act, peer), may_fail=peer is not UNIT and not isinstance(peer, Own)) for peer in peers}
     if sides:
-        take_turns(rounds, {peer.name: side for peer, side in sides.items()})
+        take_turns(ROUNDS, {peer.name: side for peer, side in sides.items()})
     return sides
 
 
@@ -191,13 +191,14 @@ def _pick_up_figure(peer: Peer, found: Sequence[PickedUp]) -> Figure:
 
 def _memory(bench: Bench, peers: Sequence[Peer]) -> Iterator[Figure]:
     able = [peer for peer in peers if Measure.MEMORY not in peer.lacks]
-    for peer, side in _in_turns(able, partial(driver.weigh, bench), rounds=1).items():
+    for peer, side in _in_turns(able, partial(driver.weigh, bench)).items():
         yield _missing(peer, Measure.MEMORY, side.failure) if side.failure else _memory_figure(peer, side.found)
 
 
 def _memory_figure(peer: Peer, found: Sequence[Weighed]) -> Figure:
     whole = [each.workers_mb + each.broker_mb for each in found]
-    workers_mb, broker_mb = found[0].workers_mb, found[0].broker_mb
+    workers_mb = statistics.median(each.workers_mb for each in found)
+    broker_mb = statistics.median(each.broker_mb for each in found)
     return _figure(
         peer,
         Measure.MEMORY,

@@ -1,7 +1,6 @@
 """Bulk: adding 100,000 jobs at once through `enqueue --from -`, against inserting the same lines by a bare script."""
 
 import json
-import os
 import statistics
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from benchmarks.bench import KINDS, SQLITE, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
 from benchmarks.program import check_count, enqueue_lines, spend
+from benchmarks.stores import plain_environ
 from benchmarks.turns import ratios, take_turns
 
 BARE_INSERT = """
@@ -44,7 +44,7 @@ def _json_job(number: int) -> str:
 
 def _measure_form(bench: Bench, form: str, text: str, jobs: int) -> Iterator[Figure]:
     sides = {kind: partial(_enqueue_s, bench, kind, text, jobs) for kind in KINDS}
-    taken = take_turns(bench.pick(quick=2, full=2), {**sides, "bare": partial(_bare_s, bench, text)})
+    taken = take_turns(bench.pick(quick=2, full=3), {**sides, "bare": partial(_bare_s, bench, text)})
     for kind in KINDS:
         yield Figure(
             what=f"enqueue {jobs:,} jobs at once ({form}), {kind}",
@@ -69,7 +69,7 @@ def _enqueue_s(bench: Bench, kind: str, text: str, jobs: int) -> float:
 
 def _bare_s(bench: Bench, text: str) -> float:
     path = bench.folder / "bare.db"
-    spent = spend([sys.executable, "-c", BARE_INSERT, str(path)], os.environ, text.encode())
+    spent = spend([sys.executable, "-c", BARE_INSERT, str(path)], plain_environ(), text.encode())
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     return spent.wall_s

@@ -1,6 +1,5 @@
 """Drain: no-op commands worked off by several workers, or by one with several slots, against `xargs -P`."""
 
-import os
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from benchmarks.bench import KINDS, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
 from benchmarks.program import Spent, check_count, drain, enqueue_lines, spend
+from benchmarks.stores import plain_environ
 from benchmarks.turns import ratios, take_turns
 
 NO_OP = ":\n"
@@ -17,6 +17,7 @@ WIDTHS = (1, 2, 4, 8)
 SLOTS = (2, 4, 8)
 JOBS = 5000
 QUICK_JOBS = 2000
+ROUNDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +61,9 @@ def measure(bench: Bench) -> Iterator[Figure]:
         yield from _measure_cases(bench, _cases("-n 2"), QUICK_JOBS, rounds=2)
         return
     for width in WIDTHS:
-        yield from _measure_cases(bench, _cases(f"-n {width}"), JOBS, rounds=3)
+        yield from _measure_cases(bench, _cases(f"-n {width}"), JOBS, rounds=ROUNDS)
     for slots in SLOTS:
-        yield from _measure_cases(bench, _cases(f"-j {slots}"), JOBS, rounds=2)
+        yield from _measure_cases(bench, _cases(f"-j {slots}"), JOBS, rounds=ROUNDS)
 
 
 def _cases(flags: str) -> list[Case]:
@@ -106,4 +107,4 @@ def drain_once(bench: Bench, kind: str, flags: list[str], jobs: int) -> Spent:
 
 def xargs_once(width: int, jobs: int) -> Spent:
     """Have xargs run the same lines."""
-    return spend(["xargs", "-P", str(width), "-I{}", "sh", "-c", "{}"], os.environ, (NO_OP * jobs).encode())
+    return spend(["xargs", "-P", str(width), "-I{}", "sh", "-c", "{}"], plain_environ(), (NO_OP * jobs).encode())

@@ -1,6 +1,5 @@
 """Enqueue: adding one job from a shell, again and again, against starting Python for nothing."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -9,6 +8,7 @@ from benchmarks.bench import KINDS, SQLITE, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
 from benchmarks.program import BARE_PYTHON, Spent, queuectl, spend
+from benchmarks.stores import plain_environ
 from benchmarks.turns import ratios, take_turns
 
 
@@ -21,7 +21,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         }
         for side in sides.values():
             side()  # sets the store up
-        sides["python"] = partial(spend, BARE_PYTHON, os.environ)
+        sides["python"] = partial(spend, BARE_PYTHON, plain_environ())
         taken = take_turns(bench.pick(quick=10, full=30), sides)
     unit = [spent.wall_s for spent in taken["python"]]
     for kind in KINDS:

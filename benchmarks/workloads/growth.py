@@ -1,6 +1,5 @@
 """Growth: what claims, enqueues, `status` and `list` cost beside millions of jobs that are over or may not run."""
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,28 +11,34 @@ from benchmarks.bench import KINDS, POSTGRES, SQLITE, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure, Value
 from benchmarks.program import BARE_PYTHON, queuectl, spend
+from benchmarks.stores import plain_environ
 from benchmarks.turns import ratios, take_turns
 from queuectl.actions.connect import Target, connect
 
 MILLION = 1_000_000
 ALL = len(stores.CROWDS) * MILLION
-QUICK_STEPS = (0, 100_000)
-STEPS = {SQLITE: (0, 10_000, 100_000, MILLION, ALL), POSTGRES: (0, MILLION, ALL)}
-"""How many jobs there are beside those that run, as many of each crowd; a million of each in the end."""
+QUICK_STEPS = (0, 60_000)
+EACH = (0, 10_000, 100_000, MILLION)
+STEPS = sorted({*(len(stores.CROWDS) * each for each in EACH), MILLION})
+"""How many jobs there are beside those that run: so many of each crowd, and once a million in all."""
 JOBS = {SQLITE: 1000, POSTGRES: 300}
 SINGLE_JOBS = 30
+WARM_UP_JOBS = 60
+"""Worked off on both sides before the first round: one has just been filled, the other was just made."""
 COMMANDS = ("status", "list")
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
-    """Fill one store step by step and measure at each, with an empty one beside it."""
+    """Fill one store step by step and measure at each, with a fresh empty one beside it."""
     for kind in KINDS:
-        with bench.store(kind) as plain, bench.store(kind) as crowded:
+        with bench.store(kind) as crowded:
             before = 0
-            for rows in QUICK_STEPS if bench.is_quick else STEPS[kind]:
+            for rows in QUICK_STEPS if bench.is_quick else STEPS:
                 _fill(crowded, before, rows)
                 before = rows
-                yield from _claim_figures(kind, plain, crowded, rows)
+                with bench.store(kind) as plain:
+                    _fill(plain, 0, 0)  # looked over as the other one is
+                    yield from _claim_figures(kind, plain, crowded, rows)
                 yield from _command_figures(kind, crowded, rows)
 
 
@@ -55,6 +60,8 @@ def crowd_sizes(rows: int) -> dict[str, int]:
 def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iterator[Figure]:
     with closing(BareWorker(plain)) as beside_nothing, closing(BareWorker(crowded)) as beside_crowds:
         workers = {"unit": beside_nothing, "own": beside_crowds}
+        for worker in workers.values():
+            _cycle_us(worker, WARM_UP_JOBS)
         taken = take_turns(3, {side: partial(_cycle_us, worker, JOBS[kind]) for side, worker in workers.items()})
     for place, series in enumerate(("claim + settle", "enqueue")):
         own, unit = ([each[place] for each in taken[side]] for side in ("own", "unit"))
@@ -66,7 +73,7 @@ def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iter
             absolute_unit="us",
             budget=BUDGETS["growth"] if rows else None,
             is_headline=series == "claim + settle" and rows == ALL,
-            note="in one process, start-up left out" if series == "enqueue" else "",
+            note="in one process, start-up left out" if series == "enqueue" else crowds_text(rows),
             values=_values(series, kind, rows),
         )
 
@@ -83,7 +90,7 @@ def _cycle_us(worker: BareWorker, jobs: int) -> tuple[float, float]:
 
 def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:
     sides = {command: partial(queuectl, target, command, "--json") for command in COMMANDS}
-    sides["python"] = partial(spend, BARE_PYTHON, os.environ)
+    sides["python"] = partial(spend, BARE_PYTHON, plain_environ())
     taken = {name: [spent.wall_s for spent in found] for name, found in take_turns(3, sides).items()}
     for command in COMMANDS:
         yield Figure(
@@ -100,6 +107,16 @@ def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:
 
 def _beside(rows: int) -> str:
     return f"beside {rows:,} jobs" if rows else "on an empty queue"
+
+
+def crowds_text(rows: int) -> str:
+    """Say how many there are of what."""
+    sizes = crowd_sizes(rows)
+    if not rows:
+        return "two empty queues: how far apart the same is measured twice"
+    same = min(sizes.values())
+    over = "" if max(sizes.values()) == same else f", {max(sizes.values()) - same:,} more {stores.COMPLETED}"
+    return f"{same:,} each: {', '.join(stores.CROWDS)}{over}"
 
 
 def _values(series: str, kind: str, rows: int) -> dict[str, Value]:

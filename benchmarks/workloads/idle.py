@@ -1,8 +1,9 @@
 """Idle: the CPU and memory of workers with nothing to do, and how soon they begin after a long time of that."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 
 from benchmarks.bench import KINDS, SQLITE, Bench
 from benchmarks.budgets import BUDGETS
@@ -10,31 +11,30 @@ from benchmarks.figures import Figure
 from benchmarks.pickups import make_fifo, pick_up_s, spawn_s
 from benchmarks.processes import bare_interpreter_mb, cpu_s, pss_mb
 from benchmarks.program import running_workers, worker_pids
+from benchmarks.turns import ratios, take_turns
 from benchmarks.workloads.pickup import figures_of
 from queuectl.actions.connect import Target, connect
 
 WORKERS = 4
+WINDOWS = 3
 SAMPLES = 5
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """Let workers idle: first each kind alone, for its memory, then many at once for a while."""
-    for kind in KINDS:
-        yield _memory(bench, kind)
+    yield from _memory(bench)
     with ExitStack() as stack:
         crews = {kind: _start_workers(stack, bench, kind, WORKERS) for kind in KINDS}
-        lone = {kind: [_start_workers(stack, bench, kind, 1)[0] for _ in range(SAMPLES)] for kind in KINDS}
-        begun = {kind: cpu_s(pids) for kind, (_, pids) in crews.items()}
-        idle_s = bench.pick(quick=20, full=30)
-        time.sleep(idle_s)
-        spent = {kind: cpu_s(pids) - begun[kind] for kind, (_, pids) in crews.items()}
+        lone = {kind: [_start_workers(stack, bench, kind, 1) for _ in range(SAMPLES)] for kind in KINDS}
+        window_s = bench.pick(quick=7, full=10)
+        shares = _idle_shares({kind: pids for kind, (_, pids) in crews.items()}, window_s)
         for kind, (target, pids) in crews.items():
             _check_same(pids[1:], worker_pids(target))
-            yield _idle_cpu(kind, spent[kind] / idle_s, idle_s)
-        for kind, targets in lone.items():
-            taken = [_wake(target) for target in targets]
+            yield _idle_cpu(kind, shares[kind], window_s)
+        woken = take_turns(SAMPLES, {kind: partial(_wake_next, targets) for kind, targets in lone.items()})
+        for kind, taken in woken.items():
             own, unit = [pick_up for pick_up, _ in taken], [spawn for _, spawn in taken]
-            yield from figures_of(f"pick-up after {idle_s} s of idleness, {kind}", own, unit)
+            yield from figures_of(f"pick-up after {WINDOWS * window_s} s of idleness, {kind}", own, unit)
 
 
 def _start_workers(stack: ExitStack, bench: Bench, kind: str, count: int) -> tuple[Target, list[int]]:
@@ -53,36 +53,56 @@ def _check_same(before: Sequence[int], after: Sequence[int]) -> None:
         raise AssertionError(f"the workers were {before} and are {after} after idling")
 
 
-def _memory(bench: Bench, kind: str) -> Figure:
-    unit = bare_interpreter_mb()
+def _memory(bench: Bench) -> Iterator[Figure]:
+    sides: dict[str, Callable[[], float]] = {kind: partial(_memory_mb, bench, kind) for kind in KINDS}
+    sides["bare"] = bare_interpreter_mb
+    taken = take_turns(bench.pick(quick=1, full=3), sides)
+    for kind in KINDS:
+        yield Figure(
+            what=f"memory (PSS) of {WORKERS} idle workers and their supervisor, {kind}",
+            unit="x of a bare Python",
+            ratios=ratios(taken[kind], taken["bare"]),
+            absolute=taken[kind],
+            absolute_unit="MB",
+            budget=BUDGETS["idle memory"] if kind == SQLITE else None,
+            is_headline=kind == SQLITE,
+        )
+
+
+def _memory_mb(bench: Bench, kind: str) -> float:
     with ExitStack() as stack:
         _, pids = _start_workers(stack, bench, kind, WORKERS)
-        own = pss_mb(pids)
-    return Figure(
-        what=f"memory (PSS) of {WORKERS} idle workers and their supervisor, {kind}",
-        unit="x of a bare Python",
-        ratios=[own / unit],
-        absolute=[own],
-        absolute_unit="MB",
-        budget=BUDGETS["idle memory"] if kind == SQLITE else None,
-        is_headline=kind == SQLITE,
-    )
+        return pss_mb(pids)
 
 
-def _idle_cpu(kind: str, share: float, idle_s: int) -> Figure:
+def _idle_shares(crews: Mapping[str, Sequence[int]], window_s: int) -> dict[str, list[float]]:
+    """Return the share of a core that each crew took in each of some windows, one after the other."""
+    shares: dict[str, list[float]] = {kind: [] for kind in crews}
+    for _ in range(WINDOWS):
+        begun = {kind: (time.perf_counter(), cpu_s(pids)) for kind, pids in crews.items()}
+        time.sleep(window_s)
+        for kind, pids in crews.items():
+            wall_begun, cpu_begun = begun[kind]
+            shares[kind].append((cpu_s(pids) - cpu_begun) / (time.perf_counter() - wall_begun))
+    return shares
+
+
+def _idle_cpu(kind: str, shares: Sequence[float], window_s: int) -> Figure:
     return Figure(
         what=f"CPU of {WORKERS} idle workers and their supervisor, {kind}",
         unit="x of a busy core",
-        ratios=[share],
-        absolute=[share * 100],
+        ratios=shares,
+        absolute=[share * 100 for share in shares],
         absolute_unit="% of a core",
         budget=BUDGETS["idle CPU"] if kind == SQLITE else None,
         is_headline=kind == SQLITE,
-        note=f"over {idle_s} s",
+        note=f"{WINDOWS} windows of {window_s} s",
     )
 
 
-def _wake(target: Target) -> tuple[float, float]:
+def _wake_next(crews: list[tuple[Target, list[int]]]) -> tuple[float, float]:
+    """Give a job to a worker that has had none yet."""
+    target, _ = crews.pop()
     fifo = make_fifo(target.home.root)
     with closing(connect(target)) as database:
         return pick_up_s(database, fifo), spawn_s(fifo)

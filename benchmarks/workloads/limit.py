@@ -1,6 +1,5 @@
 """Limit: what it takes to start, read and wait for a no-op command alone, and how much of a job's time is ours."""
 
-import os
 import shutil
 import statistics
 import subprocess
@@ -13,6 +12,7 @@ from benchmarks.bench import SQLITE, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure, number
 from benchmarks.program import Spent, spend_together
+from benchmarks.stores import plain_environ
 from benchmarks.turns import ratios, take_turns
 from benchmarks.workloads.drain import drain_once, xargs_once
 
@@ -54,12 +54,12 @@ def _sides(bench: Bench, compiled: str | None, width: int, jobs: int) -> dict[st
     each = str(jobs // width)
     sides: dict[str, Callable[[], Spent]] = {
         XARGS: partial(xargs_once, width, jobs),
-        PYTHON: partial(spend_together, [sys.executable, "-S", str(HERE / "spawn.py"), each], width, os.environ),
+        PYTHON: partial(spend_together, [sys.executable, "-S", str(HERE / "spawn.py"), each], width, plain_environ()),
         OWN: partial(drain_once, bench, SQLITE, ["-n", str(width)], jobs),
         START: partial(drain_once, bench, SQLITE, ["-n", str(width)], 0),
     }
     if compiled is not None:
-        sides[C] = partial(spend_together, [compiled, each], width, os.environ)
+        sides[C] = partial(spend_together, [compiled, each], width, plain_environ())
     return sides
 
 

@@ -1,6 +1,5 @@
 """Output: commands that print 100 MB each, against the same commands writing into a pipe to a file."""
 
-import os
 import shlex
 from collections.abc import Iterator
 from functools import partial
@@ -9,6 +8,7 @@ from pathlib import Path
 from benchmarks.bench import SQLITE, Bench
 from benchmarks.figures import Figure
 from benchmarks.program import check_count, drain, enqueue_lines, queuectl, spend
+from benchmarks.stores import plain_environ
 from benchmarks.turns import ratios, take_turns
 from queuectl.actions.connect import Target
 
@@ -25,7 +25,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     """Run loud commands one after the other, with all their output kept and with as much as is kept by default."""
     jobs = 5
     sides = {way: partial(_own_s, bench, kept, jobs) for way, kept in WAYS.items()}
-    taken = take_turns(2, sides | {"cat": partial(_cat_s, bench, jobs)})
+    taken = take_turns(3, sides | {"cat": partial(_cat_s, bench, jobs)})
     for way in WAYS:
         yield Figure(
             what=f"output of {jobs} commands with {MEGABYTES} MB each, {way}, SQLite",
@@ -56,8 +56,10 @@ def _check_kept(target: Target, limit: int, jobs: int) -> None:
 
 
 def _cat_s(bench: Bench, jobs: int) -> float:
-    path = bench.folder / "output"
-    line = f"sh -c {shlex.quote(COMMAND)} | cat >{path}"
-    took = sum(spend(["sh", "-c", line], os.environ).wall_s for _ in range(jobs))
-    path.unlink()
+    """Write as many files of the same size as there are logs on the other side."""
+    paths = [bench.folder / f"output-{job}" for job in range(jobs)]
+    lines = [f"sh -c {shlex.quote(COMMAND)} | cat >{path}" for path in paths]
+    took = sum(spend(["sh", "-c", line], plain_environ()).wall_s for line in lines)
+    for path in paths:
+        path.unlink()
     return took

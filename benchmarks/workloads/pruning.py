@@ -30,7 +30,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
             "kept": partial(_kept_s, bench, kind, history, jobs),
             "pruned": partial(_pruned_s, bench, kind, history, jobs, removed),
         }
-        taken = take_turns(bench.pick(quick=1, full=1 if kind == POSTGRES else 2), sides)
+        taken = take_turns(bench.pick(quick=1, full=3), sides)
         yield Figure(
             what=f"drain of {jobs:,} no-ops beside the pruning of {history:,} jobs, {kind}",
             unit="x of the rate without pruning",

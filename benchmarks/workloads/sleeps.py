@@ -1,6 +1,5 @@
 """Sleeps: 200 commands at once in one worker, the memory of it, and that they really run at once."""
 
-import os
 from collections.abc import Iterator
 
 from benchmarks.bench import SQLITE, Bench
@@ -8,6 +7,7 @@ from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
 from benchmarks.processes import bare_interpreter_mb, children, pss_mb
 from benchmarks.program import check_count, counts, enqueue_lines, running_workers, spend, wait_for, worker_pids
+from benchmarks.stores import plain_environ
 from benchmarks.turns import ratios, seconds, take_turns
 
 SLEEPS = 200
@@ -18,7 +18,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     """Run the sleeps in one worker and by xargs."""
     memory_mb: list[float] = []
     taken = take_turns(
-        bench.pick(quick=1, full=2),
+        bench.pick(quick=1, full=3),
         {"own": lambda: _own_s(bench, memory_mb), "xargs": _xargs_s, "python": bare_interpreter_mb},
     )
     yield Figure(
@@ -58,4 +58,4 @@ def _own_s(bench: Bench, memory_mb: list[float]) -> float:
 
 def _xargs_s() -> float:
     words = ["xargs", "-P", str(SLEEPS), "-I{}", "sh", "-c", "{}"]
-    return spend(words, os.environ, (COMMAND * SLEEPS).encode()).wall_s
+    return spend(words, plain_environ(), (COMMAND * SLEEPS).encode()).wall_s

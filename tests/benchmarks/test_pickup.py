@@ -13,3 +13,13 @@ def test_the_slowest_of_few_is_called_that(samples: int, name: str) -> None:
 
     assert high.what == f"pick-up, {name}"
     assert (high.absolute[0] == max(own) * 1000) == (name != "p95")
+
+
+def test_many_samples_give_a_spread_of_both() -> None:
+    own = [0.001 * (place + 1) for place in range(63)]
+
+    middle, high = figures_of("pick-up", own, [0.001] * 63)
+
+    assert list(middle.absolute) == pytest.approx([11, 32, 53])
+    assert list(high.absolute) == pytest.approx([20, 41, 62])
+    assert len(middle.ratios) == len(high.ratios) == 3
