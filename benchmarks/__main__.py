@@ -1,7 +1,7 @@
 """`python -m benchmarks quick|full [--only WORD]...`: measure, print each figure as soon as it is known, write results.
 
 Exits 1 where a workload fails; `full` also where a budget is missed and, without --only, where one was not judged or
-a peer that must run did not.
+a peer that must run did not. Exits 2 at once where a whole run could draw no plots.
 """
 
 import argparse
@@ -13,42 +13,58 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 import queuectl
 from benchmarks import machine, stores, verdict
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure
-from benchmarks.report import RESULTS, Result, page, write_blocks
+from benchmarks.report import RESULTS, ROOT, Result, write_blocks, write_page
 from benchmarks.workloads import MODULES, workload
 
+NO_PLOTS = "no matplotlib, so no plots; make bench installs it, or: pip install -e '.[bench]'"
+BUSY = 1.0
+"""A load average beyond which figures are not to be believed."""
 LEFT_OUT_OF_QUICK = ("output", "dashboard", "peers")
 
 
 def main() -> int:
     """Measure what is asked for."""
     asked = _arguments()
-    begun = time.monotonic()
+    if not _can_draw():
+        print(NO_PLOTS, file=sys.stderr)
+        if not asked.only:
+            return 2
+    begun, measured_at = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    commit = machine.commit(ROOT)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers and stores are cleared away
     # Without cached byte code every process would compile the program first, which no installed one does.
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(Path(queuectl.__file__).parent)])
     with stores.postgres_server() as server_url, tempfile.TemporaryDirectory(prefix="queuectl-bench-") as folder:
         described = machine.describe(server_url)
         print(machine.sentence(described), flush=True)
+        if float(described["load"]) > BUSY:
+            print("the machine is in use, or was a minute ago: what follows may say little", flush=True)
         bench = Bench(is_quick=asked.size == "quick", server_url=server_url, folder=Path(folder))
         broken: list[str] = []
         figures = {name: list(_measured(bench, name, broken)) for name in _chosen(asked.size, asked.only)}
     result = Result(
         version=queuectl.__version__,
+        commit=commit,
+        measured_at=measured_at,
         seconds=round(time.monotonic() - begun, 1),
         machine=described,
         durability=machine.DURABILITY,
         figures=figures,
         broken=broken,
     )
-    _write(f"{asked.size}-part" if asked.only else asked.size, result)
+    _write(asked.size + ("-part" if asked.only else "") + ("-broken" if broken else ""), result)
     missed = verdict.missed(figures)
-    print(f"took {result.seconds:.0f} s; missed: {', '.join(missed) or 'nothing'}")
+    print(f"took {result.seconds:.0f} s; missed budgets: {len(missed) or 'none'}")
+    for figure in missed:
+        print(f"  {line(figure)}")
     faults = {"failed": broken}
     if not bench.is_quick and not asked.only:
         faults["not judged"] = verdict.unjudged(figures)
@@ -61,7 +77,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure queuectl side by side.")
-    parser.add_argument("size", choices=["quick", "full"], help="quick takes under 2 minutes, full about 10")
+    parser.add_argument("size", choices=["quick", "full"], help="quick takes under 2 minutes, full about 15")
     parser.add_argument(
         "--only", action="append", choices=MODULES, metavar="WORD", default=[], help=f"one of: {', '.join(MODULES)}"
     )
@@ -93,23 +109,26 @@ def line(figure: Figure) -> str:
 
 
 def _write(name: str, result: Result) -> None:
-    """Write what was measured: as JSON, as a page, as plots; a part lies beside the whole, never over it."""
+    """Write what was measured: as JSON, as a page, as plots.
+
+    A part, or a run of which something failed, lies beside the newest whole one, never over it.
+    """
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(result.row(), indent=1) + "\n")
-    _draw(name, result)
-    (RESULTS / f"{name}.md").write_text(f"# Figures ({name})\n\n{page(result, plots=f'{name}-')}")
+    text = json.dumps(result.row(), indent=1) + "\n"
+    (RESULTS / f"{name}.json").write_text(text)
+    result = Result.of_row(json.loads(text))  # what is shown is what is in the file, to the last digit
+    if _can_draw():
+        from benchmarks.plots import draw_all
+
+        draw_all(result.figures, RESULTS, name)
+    write_page(name, result)
     if name == "full":
         write_blocks(result)
     print(f"written to benchmarks/results/: {name}.json, {name}.md and plots")
 
 
-def _draw(name: str, result: Result) -> None:
-    try:
-        from benchmarks.plots import draw_all
-    except ImportError:
-        print("no plots: pip install matplotlib")
-    else:
-        draw_all(result.figures, RESULTS, name)
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
 
 
 if __name__ == "__main__":

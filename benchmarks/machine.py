@@ -3,6 +3,7 @@
 import os
 import platform
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ import apsw
 import psycopg
 
 SYNCS = 50
+MEASURED = ("src", "benchmarks/*.py", "benchmarks/peers", "benchmarks/workloads", "pyproject.toml")
+"""What of the tree a figure depends on; results and documents are not part of it."""
 PAGE = b"x" * 4096
 POSTGRES_DURABILITY = ("fsync", "synchronous_commit", "full_page_writes")
 
@@ -40,16 +43,18 @@ def describe(server_url: str) -> dict[str, str | float]:
         "postgresql_durability": ", ".join(f"{name} {row[0]}" for name, row in kept.items() if row),
         "file_system": file_system_of(folder, Path("/proc/mounts").read_text()),
         "sync_ms": round(sync_s(folder) * 1000, 3),
+        "load": round(os.getloadavg()[0], 2),
     }
 
 
 def sentence(machine: Mapping[str, str | float]) -> str:
     """Say the same in one line."""
     durability = f" ({machine['postgresql_durability']})" if "postgresql_durability" in machine else ""
+    load = f", load average {machine['load']} before it began" if "load" in machine else ""
     return (
         f"{machine['cores']} cores ({machine['processor']}), {machine['kernel']}, Python {machine['python']}, "
         f"SQLite {machine['sqlite']}, PostgreSQL {machine['postgresql']}{durability} on the same host, "
-        f"{machine['file_system']} with a sync in {machine['sync_ms']} ms"
+        f"{machine['file_system']} with a sync in {machine['sync_ms']} ms{load}"
     )
 
 
@@ -70,6 +75,16 @@ def sync_s(folder: str) -> float:
             os.fdatasync(file.fileno())
             took.append(time.perf_counter() - begun)
     return statistics.median(took)
+
+
+def commit(root: Path) -> str:
+    """Return the commit of a source tree, and whether what runs differs from it; nothing where there is no git."""
+    try:
+        found = subprocess.check_output(["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"], text=True).strip()
+        changed = ["git", "-C", str(root), "status", "--porcelain", "--", *MEASURED]
+        return found + (" with changes" if subprocess.check_output(changed) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def _processor() -> str:

@@ -1,6 +1,6 @@
 """Report: the figures of a run as Markdown: the page of results, and the blocks of README.md and docs/performance.md.
 
-`python -m benchmarks.report` writes the blocks again from results/full.json.
+`python -m benchmarks.report` writes all of them again from results/full.json.
 """
 
 import json
@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine
+from benchmarks import machine, story, verdict
 from benchmarks.figures import Figure
 from benchmarks.peers.table import table as peers_table
 from benchmarks.workloads import title
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
-BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
+FIGURES = "figures"
+"""The mark of the block that holds them; the others of docs/performance.md are in story.py."""
 PLOTS_OF_FULL = "../benchmarks/results/full-"
 HEAD = "| what | ratio (lowest to highest) | absolute | budget |\n|---|---|---|---|\n"
 
@@ -26,6 +27,10 @@ class Result:
     """A whole run."""
 
     version: str
+    commit: str
+    """Of the source tree that was measured."""
+    measured_at: str
+    """When the run began."""
     seconds: float
     machine: Mapping[str, str | float]
     durability: Mapping[str, str]
@@ -47,8 +52,23 @@ class Result:
 
 
 def main() -> None:
-    """Write the blocks from the newest full run."""
-    write_blocks(Result.of_row(json.loads((RESULTS / "full.json").read_text())))
+    """Write plots, page and blocks from the newest full run."""
+    from benchmarks.plots import draw_all
+
+    result = newest()
+    draw_all(result.figures, RESULTS, "full")
+    write_page("full", result)
+    write_blocks(result)
+
+
+def newest() -> Result:
+    """Return the newest full run."""
+    return Result.of_row(json.loads((RESULTS / "full.json").read_text()))
+
+
+def write_page(name: str, result: Result) -> None:
+    """Write every figure of a run into a page of its own, beside its plots."""
+    (RESULTS / f"{name}.md").write_text(f"# Figures ({name})\n\n{page(result, plots=f'{name}-')}")
 
 
 def write_blocks(result: Result) -> None:
@@ -56,24 +76,46 @@ def write_blocks(result: Result) -> None:
     if result.broken:
         print(f"README.md and docs/performance.md keep their older figures: {', '.join(result.broken)} failed")
         return
-    readme, performance = ROOT / "README.md", ROOT / "docs" / "performance.md"
-    readme.write_text(with_block(readme.read_text(), summary(result)))
-    performance.write_text(with_block(performance.read_text(), page(result, level=3, plots=PLOTS_OF_FULL)))
+    for name, blocks in documents(result).items():
+        path = ROOT / name
+        text = path.read_text()
+        for mark, block in blocks.items():
+            text = with_block(text, mark, block)
+        path.write_text(text)
 
 
-def with_block(text: str, block: str) -> str:
-    """Return a text with what stands between its marks replaced, and nothing else touched."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def documents(result: Result) -> dict[str, dict[str, str]]:
+    """Return what stands between the marks of each document."""
+    whole = page(result, level=3, plots=PLOTS_OF_FULL)
+    told = {name: tell(result.figures) for name, tell in story.BLOCKS.items()}
+    return {"README.md": {FIGURES: summary(result)}, "docs/performance.md": {FIGURES: whole, **told}}
+
+
+def with_block(text: str, mark: str, block: str) -> str:
+    """Return a text with what stands between two marks replaced, and nothing else touched."""
+    opening, closing = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    before, begin, rest = text.partition(opening)
+    _, end, after = rest.partition(closing)
     if not begin or not end:
-        raise ValueError(f"no {BEGIN} ... {END} in it")
-    return f"{before}{BEGIN}\n{block.strip()}\n{END}{after}"
+        raise ValueError(f"no {opening} ... {closing} in it")
+    return f"{before}{opening}\n{block.strip()}\n{closing}{after}"
 
 
 def summary(result: Result) -> str:
-    """Return the headlines alone, without their notes."""
-    headlines = [replace(each, note="") for found in result.figures.values() for each in found if each.is_headline]
-    return f"{table(headlines)}\nMeasured with {result.version} on {_where(result)}.\n\n{_durability(result)}"
+    """Return every figure that misses its budget, and the headlines of the others, without their notes."""
+    missed = verdict.missed(result.figures)
+    met = [each for found in result.figures.values() for each in found if each.is_headline and each not in missed]
+    headlines = table(replace(each, note="") for each in met)
+    return f"{_measured(result)}.\n\n{missed_text(result)}\nOf the others:\n\n{headlines}\n{_durability(result)}"
+
+
+def missed_text(result: Result) -> str:
+    """Say plainly which budgets are missed, whatever else is shown."""
+    missed, judged = verdict.missed(result.figures), verdict.judged(result.figures)
+    if not missed:
+        return f"All {len(judged)} budgets are met.\n"
+    heading = f"**Of {len(judged)} figures with a budget, {len(missed)} miss it:**"
+    return f"{heading}\n\n{table(replace(each, note='') for each in missed)}"
 
 
 def page(result: Result, *, level: int = 2, plots: str = "") -> str:
@@ -81,7 +123,7 @@ def page(result: Result, *, level: int = 2, plots: str = "") -> str:
 
     `plots` is how the address of a plot begins, seen from where the page is to be.
     """
-    parts = [f"Measured with {result.version} on {_where(result)}, in {result.seconds:.0f} s.\n", _durability(result)]
+    parts = [f"{_measured(result)}, in {result.seconds:.0f} s.\n", missed_text(result), _durability(result)]
     for name, found in result.figures.items():
         heading, story = title(name)
         parts.append(f"{'#' * level} {heading}\n\n{story}\n\n{_table_of(name)(found)}{_plot(plots, name)}")
@@ -115,8 +157,10 @@ def _plot(address: str, name: str) -> str:
     return f"\n![{title(name)[0]}]({file})\n" if address and (RESULTS / Path(file).name).exists() else ""
 
 
-def _where(result: Result) -> str:
-    return machine.sentence(result.machine)
+def _measured(result: Result) -> str:
+    commit = result.commit or "a tree without git"
+    where = machine.sentence(result.machine)
+    return f"Measured on {result.measured_at} at commit {commit} (version {result.version}) on {where}"
 
 
 if __name__ == "__main__":

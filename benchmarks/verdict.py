@@ -10,9 +10,14 @@ Figures = Mapping[str, Sequence[Figure]]
 """By workload."""
 
 
-def missed(figures: Figures) -> list[str]:
-    """Name the figures that are beyond their budgets, those beyond an aim left out."""
-    return [figure.what for figure in _each(figures) if figure.is_failure]
+def missed(figures: Figures) -> list[Figure]:
+    """Return the figures that are beyond their budgets, those beyond an aim left out."""
+    return [figure for figure in _each(figures) if figure.is_failure]
+
+
+def judged(figures: Figures) -> list[Figure]:
+    """Return the figures that were held to a budget, those with an aim left out."""
+    return [figure for figure in _each(figures) if figure.budget and not figure.budget.is_aim and not figure.is_missing]
 
 
 def unjudged(figures: Figures, budgets: Iterable[Budget] = tuple(BUDGETS.values())) -> list[str]:

@@ -1,6 +1,7 @@
 """Report: figures as tables, and the blocks of the documents that hold them."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from benchmarks import report
 from benchmarks.figures import Budget, Figure
-from benchmarks.report import Result, page, summary, table, with_block, write_blocks
+from benchmarks.report import Result, documents, newest, page, summary, table, with_block, write_blocks
 from benchmarks.workloads import MODULES, title, workload
 
 DRAIN = Figure(
@@ -23,6 +24,8 @@ DRAIN = Figure(
 ASIDE = Figure(what="drain, -n 8, SQLite", unit="x of xargs -P 8", ratios=[0.5], note="sh -c | cat")
 RESULT = Result(
     version="1.2.3",
+    commit="0123456789ab",
+    measured_at="2026-01-02 03:04 UTC",
     seconds=61.4,
     machine={
         "cores": 2,
@@ -56,6 +59,39 @@ def test_the_summary_has_the_headlines_and_the_machine() -> None:
     assert "ext4 with a sync in 0.2 ms" in text
 
 
+SLOW = replace(DRAIN, what="drain, -n 4, SQLite", ratios=[0.7, 0.8, 0.9], is_headline=False)
+
+
+@pytest.mark.parametrize("write", [summary, page])
+def test_what_is_measured_says_when_and_at_which_commit(write: Callable[[Result], str]) -> None:
+    assert "Measured on 2026-01-02 03:04 UTC at commit 0123456789ab (version 1.2.3)" in write(RESULT)
+
+
+@pytest.mark.parametrize("write", [summary, page])
+def test_every_missed_budget_comes_first_headline_or_not(write: Callable[[Result], str]) -> None:
+    text = write(replace(RESULT, figures={"drain": [DRAIN, ASIDE, SLOW]}))
+
+    assert "**Of 2 figures with a budget, 1 miss it:**" in text
+    first, second = (text.index(f"| {figure.what} |") for figure in (SLOW, DRAIN))
+    assert first < second
+    assert "at least 1x: **missed** |" in text
+
+
+def test_where_all_budgets_are_met_that_is_said() -> None:
+    assert "All 1 budgets are met." in summary(RESULT)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/performance.md"])
+def test_the_documents_show_the_newest_run_and_nothing_else(name: str) -> None:
+    text = (report.ROOT / name).read_text()
+
+    written = text
+    for mark, block in documents(newest())[name].items():
+        written = with_block(written, mark, block)
+
+    assert text == written, "write them again: python -m benchmarks.report"
+
+
 def test_the_page_has_everything_under_the_heading_of_its_workload() -> None:
     text = page(RESULT, level=3)
 
@@ -78,28 +114,28 @@ def test_a_plot_is_shown_where_it_was_drawn(tmp_path: Path, monkeypatch: pytest.
 def test_only_what_stands_between_the_marks_is_replaced() -> None:
     text = "# Title\n\n<!-- figures -->\nold\n<!-- /figures -->\n\nmore  \n"
 
-    once = with_block(text, "new\n")
+    once = with_block(text, "figures", "new\n")
 
     assert once == "# Title\n\n<!-- figures -->\nnew\n<!-- /figures -->\n\nmore  \n"
-    assert with_block(once, "new\n") == once
+    assert with_block(once, "figures", "new\n") == once
 
 
 @pytest.mark.parametrize("text", ["nothing", "<!-- figures -->", "<!-- /figures --> then <!-- figures -->"])
 def test_a_text_without_the_marks_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="figures"):
-        with_block(text, "new")
+        with_block(text, "figures", "new")
 
 
 def test_both_documents_have_the_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    documents = ("README.md", "docs/performance.md")
+    names = ("README.md", "docs/performance.md")
     (tmp_path / "docs").mkdir()
-    for document in documents:
+    for document in names:
         (tmp_path / document).write_text((report.ROOT / document).read_text())
     monkeypatch.setattr(report, "ROOT", tmp_path)
 
     write_blocks(RESULT)
 
-    assert all(DRAIN.what in (tmp_path / document).read_text() for document in documents)
+    assert all(DRAIN.what in (tmp_path / document).read_text() for document in names)
 
 
 def test_a_broken_run_leaves_the_documents_alone(

@@ -22,7 +22,8 @@ def of_peer(peer: str, *, is_missing: bool = False) -> Figure:
 def test_a_figure_beyond_its_budget_is_missed_and_beyond_an_aim_is_not() -> None:
     figures = {"growth": [judged(GROWTH, 2.0), judged(AIM, 1000.0)], "status": [judged(STATUS)]}
 
-    assert verdict.missed(figures) == ["of growth"]
+    assert [figure.what for figure in verdict.missed(figures)] == ["of growth"]
+    assert [figure.what for figure in verdict.judged(figures)] == ["of growth", "of status"]
 
 
 def test_a_budget_that_no_figure_has_is_not_judged() -> None:

@@ -1,0 +1,146 @@
+"""Story: what docs/performance.md says in sentences and small tables, with every number taken from a run."""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from benchmarks.bench import POSTGRES, SQLITE
+from benchmarks.figures import Figure, number
+
+Figures = Mapping[str, Sequence[Figure]]
+"""By workload."""
+NOT_MEASURED = "Not measured in the newest run."
+LOADS = ((1.0, "commands of 1 s, 100 at once"), (0.1, "commands of 100 ms, 100 at once"))
+TOO_MUCH = (0.01, "commands of 10 ms, 100 at once (on as many cores)")
+AT_ONCE = 100
+
+
+def where_the_time_goes(figures: Figures) -> str:
+    """Return the parts of one job with one worker on SQLite, by the CPU and by the clock."""
+    core = _find(figures, "core", f"claim + settle without a command, {SQLITE}")
+    shares = {
+        (figure.values["language"], figure.values["by"]): figure.values
+        for figure in figures.get("limit", ())
+        if figure.values.get("by") and figure.values["width"] == 1
+    }
+    if core is None or ("Python", "CPU") not in shares:
+        return NOT_MEASURED
+    sides = {
+        by: _parts(shares.get(("C", by)), shares[("Python", by)], _value(core, store))
+        for by, store in (("CPU", "cpu_us"), ("clock", "wall_us"))
+    }
+    rows = "".join(f"| {part} | {sides['CPU'][part]:,.0f} | {us:,.0f} |\n" for part, us in sides["clock"].items())
+    python = shares[("Python", "clock")]
+    command = float(str(python["limit_us"])) / float(str(python["job_us"]))
+    share = f"By the clock {command:.0%} of it is the command: its start, its run and its end."
+    return f"| one no-op, one worker, SQLite | us of CPU | us by the clock |\n|---|---|---|\n{rows}\n{share}\n"
+
+
+def _parts(c: Mapping[str, object] | None, python: Mapping[str, object], store_us: float) -> dict[str, float]:
+    python_us, job_us = float(str(python["limit_us"])), float(str(python["job_us"]))
+    c_us = float(str(c["limit_us"])) if c else None
+    start = {"start, run and end of /bin/sh, from C": c_us, "the same from Python: more by": python_us - (c_us or 0)}
+    if c_us is None:
+        start = {"start, run and end of /bin/sh, from Python": python_us}
+    return {
+        **{part: us for part, us in start.items() if us is not None},
+        "claim + settle, timed alone": store_us,
+        "the rest of the worker": job_us - python_us - store_us,
+        "together": job_us,
+    }
+
+
+def how_far_one_file_goes(figures: Figures) -> str:
+    """Return how many jobs a second one SQLite file takes, and how busy some loads keep it."""
+    core = _find(figures, "core", f"claim + settle without a command, {SQLITE}")
+    drains = [figure for figure in _there(figures, "drain") if figure.values["kind"] == SQLITE]
+    if core is None or not drains:
+        return NOT_MEASURED
+    us, most = _value(core, "wall_us"), statistics.median(core.absolute)
+    best = max(drains, key=lambda each: statistics.median(each.absolute))
+    best_rate = statistics.median(best.absolute)
+    loads = [(what, AT_ONCE / seconds) for seconds, what in LOADS]
+    loads += [(f"no-ops, the quickest drain here (`worker start {best.values['flags']}`)", best_rate)]
+    loads += [(TOO_MUCH[1], AT_ONCE / TOO_MUCH[0])]
+    rows = "".join(f"| {what} | {number(rate)} | {_busy(rate * us / 1e6)} |\n" for what, rate in loads)
+    widths = ", ".join(
+        f"`{figure.values['flags']}` {number(statistics.median(figure.absolute))}"
+        for figure in drains
+        if str(figure.values["flags"]).startswith("-n")
+    )
+    return (
+        f"Claim and settle of a job hold the file for {number(us)} us, so that it takes at most some {number(most)} "
+        f"jobs a second, whoever runs them. By that:\n\n"
+        f"| what you have | jobs a second | the file is busy |\n|---|---|---|\n{rows}\n"
+        f"More workers than cores wait for each other as well; no-ops a second by `worker start`: {widths}.\n"
+    )
+
+
+def _busy(share: float) -> str:
+    return f"{share:.0%}" if share < 0.9 else f"{share:.0%}: this is too much"
+
+
+def what_a_job_costs_on_postgres(figures: Figures) -> str:
+    """Return how much of a job's time on PostgreSQL its worker only waits."""
+    core = _find(figures, "core", f"claim + settle without a command, {POSTGRES}")
+    if core is None:
+        return NOT_MEASURED
+    wall_us, cpu_us = _value(core, "wall_us"), _value(core, "cpu_us")
+    return (
+        f"There a job costs its worker {number(wall_us)} us on the same host, of which it waits for the server for "
+        f"{number(wall_us - cpu_us)}: one worker is slower than on SQLite, and many wait side by side.\n"
+    )
+
+
+def what_the_knobs_do(figures: Figures) -> str:
+    """Return a line for each knob that a figure tells something of."""
+    lines = list(_knobs(figures))
+    return "".join(f"- {each}\n" for each in lines) or NOT_MEASURED
+
+
+def _knobs(figures: Figures) -> Iterator[str]:
+    ways = {str(each.values["flags"]): each for each in _there(figures, "drain") if each.values["kind"] == SQLITE}
+    if ways:
+        rates = (f"`{flags}` {number(statistics.median(each.absolute))}" for flags, each in ways.items())
+        yield f"no-ops a second on SQLite by `worker start`: {', '.join(rates)}"
+    memory = {kind: _find(figures, "idle", "memory (PSS)", kind) for kind in (SQLITE, POSTGRES)}
+    found = [f"{each.absolute_text} on {kind}" for kind, each in memory.items() if each is not None]
+    if found:
+        yield f"4 idle workers and their supervisor take {' and '.join(found)}"
+    cpu = _find(figures, "idle", "CPU of", SQLITE)
+    if cpu is not None:
+        yield f"while they idle on SQLite they take {cpu.absolute_text}"
+    sleeps = _find(figures, "sleeps", "memory (PSS)")
+    if sleeps is not None:
+        yield f"one worker with 200 commands that sleep (`-j 200`) takes {sleeps.absolute_text}"
+    one = _find(figures, "enqueue", "enqueue one", SQLITE)
+    many = _find(figures, "bulk", "enqueue", f"(lines), {SQLITE}")
+    if one is not None and many is not None:
+        ms, rate = statistics.median(one.absolute), statistics.median(many.absolute)
+        yield f"one `enqueue` takes {number(ms)} ms; `enqueue --from` adds {number(rate * ms / 1000)} jobs in that time"
+
+
+def _find(figures: Figures, workload: str, begin: str, end: str = "") -> Figure | None:
+    found = [each for each in _there(figures, workload) if each.what.startswith(begin) and each.what.endswith(end)]
+    return found[0] if found else None
+
+
+def _there(figures: Figures, workload: str) -> list[Figure]:
+    return [figure for figure in figures.get(workload, ()) if not figure.is_missing and _has_kind(figure, workload)]
+
+
+def _has_kind(figure: Figure, workload: str) -> bool:
+    """Tell whether a figure of a drain carries what it is of; those of other workloads need not."""
+    return workload != "drain" or "kind" in figure.values
+
+
+def _value(figure: Figure, name: str) -> float:
+    return float(str(figure.values[name]))
+
+
+BLOCKS: Mapping[str, Callable[[Figures], str]] = {
+    "job time": where_the_time_goes,
+    "knobs": what_the_knobs_do,
+    "one file": how_far_one_file_goes,
+    "postgres": what_a_job_costs_on_postgres,
+}
+"""By the mark in docs/performance.md."""
