@@ -115,7 +115,8 @@ def test_a_duration_is_written_exactly(ms: int, text: str) -> None:
 @pytest.mark.parametrize(
     "ms, text",
     [
-        (0, "0.00s"),
+        (0, "0ms"),
+        (99, "99ms"),
         (250, "0.25s"),
         (9_990, "9.99s"),
         (12_400, "12s"),

@@ -10,9 +10,20 @@ from playwright.sync_api import Page, expect
 from tests.program import Cli, running_cli
 from tests.web.axe import all_violations
 from tests.web.serving import Site
+from tests.web.test_live_pages import WATCH_SHIFTS, set_hidden
 
 pytestmark = pytest.mark.needs("chromium")
 expect.set_options(timeout=30_000)
+COUNT_READERS = """
+    window.readers = [];
+    const plain = window.fetch;
+    window.fetch = (url, options) => {
+        const signal = options?.signal;
+        if (String(url).includes("follow=true") && !window.readers.includes(signal)) window.readers.push(signal);
+        return plain(url, options);
+    };
+"""
+"""Notes who reads a log, by what would stop them."""
 
 
 @pytest.fixture
@@ -38,6 +49,7 @@ def test_a_job_is_added_from_the_form_watched_while_it_runs_and_its_log_read_liv
     gate = tmp_path / "gate"
     command = f"printf '\\033[32mfirst\\033[0m line\\n'; while [ ! -e '{gate}' ]; do sleep 0.05; done; echo second"
     page.goto(f"{local_site.url}/jobs/new")
+    expect(page.locator(".cmd")).to_have_count(1)
     page.get_by_role("textbox", name="Command").fill(command)
     page.locator("#new-queue").fill("mail")
     page.locator("#new-priority").fill("high")
@@ -197,3 +209,54 @@ def test_of_a_long_log_the_end_is_shown_first_and_the_rest_on_demand(local_site:
         page.get_by_role("link", name="Download").click()
     assert saved.value.suggested_filename == "1-run1.log"
     assert Path(saved.value.path()).read_bytes() == b"x" * 20_000
+
+
+def test_what_goes_on_ticks_and_moves_nothing(local_site: Site, page: Page, cli: Cli) -> None:
+    cli.enqueue("sleep 600")
+    cli.start("worker", "start")
+    cli.wait_for_state("1", "processing")
+    for path, where in (("/jobs/1", "#runs td[data-label=Took] time"), ("/jobs", "#rows td[data-label=Took] time")):
+        page.goto(local_site.url + path)
+        page.wait_for_selector("html[data-ready]")
+        page.evaluate(WATCH_SHIFTS)
+        shown = page.locator(where)
+        before = shown.inner_text()
+
+        expect(shown).not_to_have_text(before)
+
+        assert re.fullmatch(r"\d+s|\d+m\d\ds", shown.inner_text())
+        assert page.evaluate("window.shifts") == []
+
+
+def test_a_log_without_output_is_no_error(local_site: Site, page: Page, cli: Cli) -> None:
+    cli.enqueue("true")
+    cli.drain()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(f"{local_site.url}/jobs/1")
+
+    expect(page.locator("#log-state")).to_have_text("nothing was printed")
+    assert said == []
+
+
+def test_a_tab_that_was_hidden_while_its_log_rested_has_one_reader_again(
+    local_site: Site, page: Page, cli: Cli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    cli.enqueue(f"echo first; while [ ! -e '{gate}' ]; do sleep 0.05; done; echo second; sleep 600")
+    cli.start("worker", "start")
+    cli.wait_for_state("1", "processing")
+    page.add_init_script(COUNT_READERS)
+    page.route("**/output?*follow=true*", lambda route: route.fulfill(status=503))
+    page.goto(f"{local_site.url}/jobs/1")
+    expect(page.locator("#log-state")).to_have_text("not following: too many follow logs just now")
+
+    for _ in range(3):
+        set_hidden(page, is_hidden=True)
+        set_hidden(page, is_hidden=False)
+    page.unroute("**/output?*follow=true*")
+    gate.touch()
+
+    expect(page.locator("#log-lines")).to_contain_text("second")
+    assert page.locator("#log-lines .log-line", has_text="second").count() == 1
+    assert page.evaluate("window.readers.filter((signal) => !signal.aborted).length") == 1

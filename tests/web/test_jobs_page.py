@@ -38,11 +38,13 @@ def _question(page: Page) -> str:
 def test_an_empty_list_teaches_and_a_first_job_appears_by_itself(local_site: Site, page: Page, cli: Cli) -> None:
     page.goto(f"{local_site.url}/jobs")
     expect(page.locator("#list")).to_contain_text("queuectl enqueue 'echo hello'")
+    expect(page.get_by_text("Columns").first).to_be_hidden()
     assert all_violations(page) == []
 
     cli.enqueue("echo hello")
 
     expect(page.locator("#rows tr")).to_have_count(1)
+    expect(page.get_by_text("Columns").first).to_be_visible()
     expect(page.locator("#total")).to_have_text("1 job")
 
 

@@ -1,7 +1,6 @@
 """Live: every dashboard hears of a change, all of them cost the store what one does, and trouble is told."""
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -17,8 +16,9 @@ from queuectl.model.states import State
 from queuectl.store.database import Database, Tx
 from queuectl.web import livepages
 from queuectl.web.livepages import LivePages
-from queuectl.web.snapshot import Board
+from queuectl.web.snapshot import Board, View
 from queuectl.web.stores import Stores
+from tests.program import wait_for
 from tests.proxy import proxied, through
 from tests.web.serving import Site, serving
 from tests.web.streams import streaming
@@ -118,6 +118,7 @@ def test_pages_that_are_kept_take_no_more_room_than_there_is(local_site: Site, m
 
 def test_nobody_watching_costs_nothing(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("queuectl.web.snapshot.LINGER_S", 0.0)
+    monkeypatch.setattr("queuectl.web.snapshot.FRESH_S", 0.0)
     seen, asleep = threading.Event(), threading.Event()
     sleep = Board._sleep
 
@@ -131,16 +132,14 @@ def test_nobody_watching_costs_nothing(target: Target, monkeypatch: pytest.Monke
         with board.watch(lambda _view: seen.set()):
             assert seen.wait(30)
         assert asleep.wait(30)
-        reads = counted(monkeypatch, Database)
+        looks = noted_looks(monkeypatch)
 
-        add_jobs(target)
-        own = len(reads)
-        time.sleep(1.5)  # what must not happen has no event to wait for
+        with closing(Board(target)) as other, other.watch(lambda _view: None):
+            add_jobs(target)
+            wait_for(lambda: pending(other.latest), "whoever watches has seen it")
 
-        assert len(reads) == own
-        found = board.current().found
-        assert found is not None
-        assert found.total[State.PENDING] == 1
+            assert set(looks) == {other}
+        assert pending(board.current()) == 1
 
 
 def test_a_store_that_cannot_be_reached_is_told_with_what_was_last_known(postgres_url: str, sqlite_home: Path) -> None:
@@ -173,6 +172,24 @@ def counted(monkeypatch: pytest.MonkeyPatch, kind: "type[Stores | Database]") ->
 
     monkeypatch.setattr(kind, "read", told_read)
     return reads
+
+
+def noted_looks(monkeypatch: pytest.MonkeyPatch) -> list[Board]:
+    """Return a list that grows with each look at the store, by whose it is."""
+    looks: list[Board] = []
+    take = Board._take
+
+    def told_take(board: Board, database: Database, *, is_changed: bool) -> None:
+        looks.append(board)
+        take(board, database, is_changed=is_changed)
+
+    monkeypatch.setattr(Board, "_take", told_take)
+    return looks
+
+
+def pending(view: View) -> int:
+    """Return how many jobs wait, as a view has it."""
+    return 0 if view.found is None else view.found.total[State.PENDING]
 
 
 def version_of(page: str) -> int:

@@ -91,6 +91,19 @@ def test_a_lost_connection_is_marked_at_once_with_the_age_of_what_is_shown_and_m
         page.goto("about:blank")
 
 
+def test_a_look_that_hangs_is_marked_and_tried_again(local_site: Site, page: Page) -> None:
+    mark = page.locator("#live-mark")
+    open_live(page, f"{local_site.url}/queues")
+    page.route("**/queues", lambda _route: None)  # never answered
+    add_queues(local_site, "alpha")
+
+    expect(mark).to_contain_text("connection lost, shown:", timeout=LONG_MS)
+
+    page.unroute("**/queues")
+    expect(page.locator("#queues tr[data-key=alpha]")).to_be_visible(timeout=LONG_MS)
+    expect(mark).to_have_text("live", timeout=LONG_MS)
+
+
 def test_a_tab_in_the_background_closes_its_stream_and_catches_up(local_site: Site, page: Page) -> None:
     open_live(page, f"{local_site.url}/queues")
     asked: list[str] = []

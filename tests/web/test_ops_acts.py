@@ -45,7 +45,7 @@ def test_a_queue_is_paused_and_set_and_changes_from_elsewhere_show_by_themselves
     page.get_by_label("Concurrency").fill("3")
     page.get_by_role("dialog").get_by_role("button", name="Set").click()
 
-    expect(page.locator("#queue")).to_contain_text("10/m: one start every 6.0 s")
+    expect(page.locator("#queue")).to_contain_text("10/m: one start every 6.00s")
     expect(page.locator("#queue")).to_contain_text("of at most 3")
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()

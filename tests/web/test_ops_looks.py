@@ -7,14 +7,30 @@ from playwright.sync_api import Page
 
 from queuectl.actions.connect import locate
 from tests.program import running_cli
-from tests.web.axe import all_violations
+from tests.web.axe import PHONE, all_violations
 from tests.web.serving import Site, serving
 
 pytestmark = pytest.mark.needs("chromium")
+SIDEWAYS = """
+    [...document.querySelectorAll("#page, #page *")]
+        .filter((each) => ["auto", "scroll"].includes(getComputedStyle(each).overflowX) && each.checkVisibility())
+        .filter((each) => !each.matches("pre, code") && each.scrollWidth > each.clientWidth)
+        .map((each) => each.outerHTML.slice(0, 120))
+"""
+"""What can be scrolled sideways, but for text as it was printed."""
+TITLES = """
+    [...document.querySelectorAll("table.cards tbody tr:has(> th[scope=row])")]
+        .filter((row) => {
+            const top = row.querySelector("th[scope=row]").getBoundingClientRect().top;
+            return [...row.querySelectorAll("td")].some((cell) => cell.getBoundingClientRect().top < top);
+        })
+        .map((row) => row.outerHTML.slice(0, 120))
+"""
+"""Cards in which something stands above the title."""
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 PATHS = (
     "/queues", "/queues/mail", "/workers?ended=1", "/schedules", "/schedules/beat", "/schedules/beat?edit=1",
-    "/settings", "/audit", "/health", "/dlq?canary=1&error=exit+code+3",
+    "/settings", "/audit", "/health", "/dlq?canary=1&error=exit+code+3", "/runs", "/workers?queue=mail",
 )  # fmt: skip
 
 
@@ -47,3 +63,16 @@ def test_axe_finds_nothing_wrong(path: str, filled: Site, page: Page) -> None:
 
     assert all_violations(page) == []
     assert page.title() != "owned"
+
+
+@pytest.mark.parametrize("path", ["/schedules", "/audit", "/dlq", "/runs"])
+def test_on_a_phone_nothing_scrolls_sideways_and_a_card_begins_with_its_title(
+    path: str, filled: Site, page: Page
+) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto(filled.url + path)
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("tbody th[scope=row]")
+
+    assert page.evaluate(SIDEWAYS) == []
+    assert page.evaluate(TITLES) == []

@@ -49,7 +49,7 @@ def test_pages_show_what_is_there_and_never_run_what_people_wrote(site: Site, cl
     assert "/jobs?state=processing&amp;queue=mail" in queues
     assert "paused" in queues
     assert "api" in queues
-    assert "one start every 6.0 s" in queue
+    assert "one start every 6.00s" in queue
     assert "gpu" in workers
     assert "CPU" in workers  # the worker is on this host, so what its command takes is known
     assert "every 5 minutes, Monday to Friday" in schedules
@@ -116,11 +116,17 @@ def test_a_read_only_visitor_sees_acts_that_cannot_be_pressed_and_is_refused(sit
 
     for path in (
         "/dlq", "/queues", "/queues/mail", "/workers", "/schedules", "/schedules/beat", "/settings", "/audit",
+        "/jobs", f"/jobs/{dead}",
     ):  # fmt: skip
         text = site.get(path, Authorization=bearer).text
         acts = re.findall(r"<button[^>]*(?:data-act|data-dialog|data-try)[^>]*>", text)
         assert [act for act in acts if "disabled" not in act] == [], path
         assert "Tokens" not in text
+    text = site.get(f"/jobs/{dead}", Authorization=bearer).text
+    for name, role in (("Retry", "operate"), ("Edit", "operate"), ("Clone", "submit"), ("Delete", "admin")):
+        assert re.search(
+            rf'<button[^>]*disabled\s+title="needs the role {role}; yours is read"\s*>{name}</button>', text
+        ), name
     for path in ("/queues/mail/resume", "/schedules/beat/run", "/workers/stop", "/dlq/retry", "/dlq/purge"):
         assert site.post(f"/api/v1{path}", {}, Authorization=bearer).status == 403
 
@@ -143,3 +149,21 @@ def test_the_count_of_a_group_leads_to_exactly_the_jobs_it_counts(site: Site, cl
     assert found["total"] == 2
     assert "The dead letter queue is empty" not in shown
     assert "No dead job in queue other" in page(site, "/dlq?queue=other")
+
+
+def test_a_well_known_exit_code_is_explained_beside_its_group(site: Site, cli: Cli) -> None:
+    dead = cli.enqueue("--max-retries", "0", "no-such-program-anywhere")
+    cli.enqueue("--max-retries", "0", "exit 3")
+    cli.drain()
+
+    shown = wait_for(
+        lambda: text if "exit code 127" in (text := page(site, "/dlq")) else None, "the groups are counted"
+    )
+
+    assert shown.count('class="means"') == 1
+    assert "the command was not found" in shown
+    assert "no-such-program-anywhere: not found" in shown  # how the output of the sample ended
+    assert "the command was not found" in page(site, f"/jobs/{dead}")
+    assert re.search(r"exit code 127 +the command was not found", cli.ok("dlq", "groups"))
+    assert [each["means"] for each in cli.json("dlq", "groups")] == ["the command was not found", None]
+    assert "MEANS" not in cli.ok("dlq", "groups", "--error", "exit code 3")

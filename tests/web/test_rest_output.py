@@ -22,6 +22,7 @@ def test_the_output_of_a_run_is_sent_whole_or_in_part(site: Site, cli: Cli) -> N
     long_id = cli.enqueue("--id", "long", LONG)
     cli.enqueue("--id", "both", "--split-output", "echo out; echo err >&2")
     cli.enqueue("--id", "octets", "printf '\\377\\376\\000'")
+    cli.enqueue("--id", "silent", "true")
     cli.enqueue("--id", "later", "--delay", "1h", "true")
     cli.drain()
 
@@ -30,6 +31,7 @@ def test_the_output_of_a_run_is_sent_whole_or_in_part(site: Site, cli: Cli) -> N
     end = site.get(f"{JOBS}/long/output?run=1", Range="bytes=-5")
     head = site.ask("HEAD", f"{JOBS}/long/output")
     beyond = site.get(f"{JOBS}/long/output", Range="bytes=100000-")
+    end_of_nothing = site.get(f"{JOBS}/silent/output", Range="bytes=-5")
     several = site.get(f"{JOBS}/long/output", Range="bytes=0-1,4-5")
 
     assert (whole.status, whole.body, whole.headers["queuectl-output"]) == (200, b"x" * 100_000, "whole")
@@ -39,6 +41,7 @@ def test_the_output_of_a_run_is_sent_whole_or_in_part(site: Site, cli: Cli) -> N
     assert (end.status, end.headers["content-range"]) == (206, "bytes 99995-99999/100000")
     assert (head.status, head.body, head.headers["content-length"]) == (200, b"", "100000")
     assert (beyond.status, beyond.headers["content-range"]) == (416, "bytes */100000")
+    assert (end_of_nothing.status, end_of_nothing.body) == (200, b"")
     assert (several.status, len(several.body)) == (200, 100_000)
     assert site.get(f"{JOBS}/both/output").body == b"out\nerr\n"
     assert site.get(f"{JOBS}/both/output", Range="bytes=2-5").body == b"t\ner"

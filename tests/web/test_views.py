@@ -48,7 +48,7 @@ def test_a_life_is_drawn_from_being_added_to_its_end(db: Database) -> None:
         ("bad", "attempt 1 2.00s exit 1"),
         ("backoff", "backoff 2.00s"),
         ("bad", "attempt 2 1.00s SIGKILL"),
-        ("backoff", "backoff 0.00s"),
+        ("backoff", "backoff 0ms"),
         ("bad", "attempt 3 10s timed out"),
     ]
     assert sum(span.width for span in spans) == pytest.approx(100, abs=0.1)
@@ -65,9 +65,9 @@ def test_a_life_that_goes_on_ends_now_or_when_it_runs_next(db: Database) -> None
     new = timeline(_job(db, State.PENDING), [], NOW + 5 * SECOND)
     never = timeline(_job(db, State.CANCELLED, finished_at=NOW + 2 * SECOND), [], NOW + 99 * SECOND)
 
-    assert _drawn(running)[-1] == ("run", "attempt 2 6.00s running")
-    assert _drawn(waiting)[-2:] == [("backoff", "backoff 3.00s"), ("next", "runs in 4.00s")]
-    assert _drawn(new) == [("wait", "waits 5.00s")]
+    assert _drawn(running)[-1] == ("run", "attempt 2 6s running")
+    assert _drawn(waiting)[-2:] == [("backoff", "backoff 3s"), ("next", "runs in 4.00s")]
+    assert _drawn(new) == [("wait", "waits 5s")]
     assert _drawn(never) == [("wait", "waited 2.00s cancelled")]
 
 

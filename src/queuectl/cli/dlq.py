@@ -134,8 +134,10 @@ def run_groups(args: "Args") -> int:
     if not found:
         note("the dead letter queue is empty" if wanted == jobs.Filter(states=(State.DEAD,)) else "no dead job matches")
         return 0
-    headers = ("JOBS", f"DEATHS IN {range_}", "LAST", "QUEUES", "SAMPLE", "ERROR")
-    table(headers, [_group_row(group, now) for group in found], right=("JOBS",))
+    headers = ("JOBS", f"DEATHS IN {range_}", "LAST", "QUEUES", "SAMPLE", "ERROR", "MEANS")
+    rows = [_group_row(group, now) for group in found]
+    width = len(headers) if any(group.means for group in found) else len(headers) - 1
+    table(headers[:width], [row[:width] for row in rows], right=("JOBS",))
     note(f"try one: queuectl dlq retry --error {shlex.quote(safe(found[0].name))} --canary")
     return 0
 
@@ -149,6 +151,7 @@ def _group_row(group: "ErrorGroup", now: int) -> tuple[str, ...]:
         queues,
         group.samples[0] if group.samples else "-",
         safe(group.name),
+        group.means,
     )
 
 

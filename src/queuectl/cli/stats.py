@@ -78,10 +78,5 @@ def _line(numbers: "Sequence[int]") -> str:
 def _spread_text(spread: "Spread") -> str:
     if spread.p50_ms is None or spread.p95_ms is None or spread.max_ms is None:
         return "-"
-    return f"p50 {_took(spread.p50_ms)}, p95 {_took(spread.p95_ms)}, at most {_took(spread.max_ms)}"
-
-
-def _took(ms: int) -> str:
-    if ms < 1000:
-        return f"{ms} ms"
-    return f"{ms / 1000:.1f} s" if ms < 60_000 else rough_duration_text(ms)
+    p50, p95, longest = map(rough_duration_text, (spread.p50_ms, spread.p95_ms, spread.max_ms))
+    return f"p50 {p50}, p95 {p95}, at most {longest}"

@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+from queuectl.model.exitwords import exit_words
 from queuectl.model.value import Value
 
 TYPE_CHECKING = False
@@ -57,6 +58,11 @@ class ErrorGroup(Value):
     """How many died within each bucket of the span."""
     errors: tuple[str, ...]
     """Every text that was found, as it is; empty for jobs that have none."""
+
+    @property
+    def means(self) -> str:
+        """What such an end means, where that is well known."""
+        return exit_words(self.name)
 
 
 class FailureGroup(Value):

@@ -35,6 +35,7 @@ def error_group_shape(group: "ErrorGroup") -> "Shape":
     """Return dead jobs that died of the same; `error` is what `dlq retry --error` takes."""
     return {
         "error": group.name,
+        "means": group.means or None,
         "count": group.count,
         "first_at": iso_text(group.first_at),
         "last_at": iso_text(group.last_at),

@@ -64,9 +64,14 @@ def duration_text(ms: int) -> str:
 
 
 def rough_duration_text(ms: int) -> str:
-    """Write a duration for people, two figures at most: `0.25s`, `12s`, `3m05s`, `2h10m`, `5d03h`."""
-    if ms < 10 * SECOND_MS:
-        return f"{ms / SECOND_MS:.2f}s"
+    """Write a duration for people, two figures or so: `42ms`, `0.25s`, `12s`, `3m05s`, `2h10m`, `5d03h`."""
+    if ms < SECOND_MS // 10:
+        return f"{ms}ms"
+    return f"{ms / SECOND_MS:.2f}s" if ms < 10 * SECOND_MS else ticking_duration_text(ms)
+
+
+def ticking_duration_text(ms: int) -> str:
+    """Write for people how long something has gone on, in whole seconds: `3s`, else as a rough one (ago.js, too)."""
     if ms < MINUTE_MS:
         return f"{ms // SECOND_MS}s"
     if ms < HOUR_MS:

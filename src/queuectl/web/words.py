@@ -5,7 +5,14 @@ import time
 from markupsafe import Markup
 
 from queuectl import clock
-from queuectl.model.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, iso_text, local_text, rough_size_text
+from queuectl.model.units import (
+    SECOND_MS,
+    iso_text,
+    local_text,
+    rough_duration_text,
+    rough_size_text,
+    ticking_duration_text,
+)
 from queuectl.model.visible import safe
 
 TYPE_CHECKING = False
@@ -32,12 +39,16 @@ def compact(value: int) -> str:
 
 
 def took(ms: "float | None") -> str:
-    """Write how long something takes: 12 ms, 3.4 s, 3m05s, 2h10m, 5d03h."""
-    if ms is None:
-        return NONE
-    if ms < SECOND_MS:
-        return f"{ms:.0f} ms"
-    return f"{ms / SECOND_MS:.1f} s" if ms < 10 * SECOND_MS else _long(int(ms))
+    """Write how long something took, as the command line does."""
+    return NONE if ms is None else rough_duration_text(max(0, round(ms)))
+
+
+def ticking(since: int, now: int) -> Markup:
+    """Write how long something has gone on; ago.js lets it tick."""
+    words = ticking_duration_text(max(0, now - since))
+    return Markup('<time class="ticking" title="since {}" data-since="{}">{}</time>').format(
+        local_text(since), since, words
+    )
 
 
 def size(count: "int | None") -> str:
@@ -98,6 +109,7 @@ FILTERS = {
     "n": number,
     "compact": compact,
     "took": took,
+    "ticking": ticking,
     "bytes": size,
     "ago": ago,
     "moment": moment,
@@ -113,15 +125,5 @@ def _apart(then: int, now: int) -> str:
     apart = abs(now - then)
     if apart < SECOND_MS:
         return "now" if then > now else "just now"
-    return f"in {_long(apart)}" if then > now else f"{_long(apart)} ago"
-
-
-def _long(ms: int) -> str:
-    """Write a duration in whole units; ago.js has the same words."""
-    if ms < MINUTE_MS:
-        return f"{ms // SECOND_MS}s"
-    if ms < HOUR_MS:
-        return f"{ms // MINUTE_MS}m{ms % MINUTE_MS // SECOND_MS:02}s"
-    if ms < DAY_MS:
-        return f"{ms // HOUR_MS}h{ms % HOUR_MS // MINUTE_MS:02}m"
-    return f"{ms // DAY_MS}d{ms % DAY_MS // HOUR_MS:02}h"
+    words = ticking_duration_text(apart)
+    return f"in {words}" if then > now else f"{words} ago"

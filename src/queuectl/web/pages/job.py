@@ -10,6 +10,7 @@ from queuectl.actions.graphs import graph_around
 from queuectl.actions.selection import no_such_job
 from queuectl.actions.standing import Standing, standing
 from queuectl.errors import NotFound
+from queuectl.model.exitwords import exit_words
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
 from queuectl.model.token import Role
 from queuectl.model.value import Value
@@ -22,7 +23,7 @@ from queuectl.web.views.editing import edit_fields
 from queuectl.web.views.facts import facts, variables
 from queuectl.web.views.picture import picture
 from queuectl.web.views.timeline import end_words, kind_of, timeline
-from queuectl.web.visitor import Reader, Visitor
+from queuectl.web.visitor import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,10 +60,8 @@ class Button(Value):
 
     verb: str
     name: str
-    method: str = "POST"
     question: str | None = None
     done: str = ""
-    is_dangerous: bool = False
 
 
 @router.get("/jobs/{job_id}")
@@ -90,9 +89,7 @@ def show(
         standing=view.standing,
         acts=view.acts,
         job=job,
-        buttons=_buttons(job, visitor),
-        may_submit=visitor.may(Role.SUBMIT),
-        may_delete=visitor.may(Role.ADMIN),
+        buttons=_buttons(job),
         edits=edit_fields(job, known.after) if visitor.may(Role.OPERATE) else [],
         spans=timeline(job, known.runs, known.now),
         runs=[(each, end_words(each), kind_of(each)) for each in known.runs],
@@ -107,6 +104,7 @@ def show(
         logs_command=_logs_command(job, chosen if run is not None else None, stream),
         is_over=job.state in FINAL,
         mending=_mending(known),
+        means=exit_words(job.error),
     )
 
 
@@ -172,10 +170,8 @@ def _mending(known: Known) -> str | None:
     return None if edit is None else f"queuectl edit {known.job.id} {edit}"
 
 
-def _buttons(job: "Job", visitor: Visitor) -> list[Button]:
-    """Return what may be done to a job where it stands."""
-    if not visitor.may(Role.OPERATE):
-        return []
+def _buttons(job: "Job") -> list[Button]:
+    """Return what may be done to a job where it stands, by those who may."""
     found: list[Button] = []
     if job.state in FINAL | WAITING_FOR_TIME:
         again = "Run it now" if job.state in WAITING_FOR_TIME else "Retry"

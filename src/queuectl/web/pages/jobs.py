@@ -61,7 +61,8 @@ class Counted(Value):
 @router.get("/jobs")
 def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
     """Show the jobs that are asked for."""
-    asked = read_asked(request.query_params, wall_ms())
+    now = wall_ms()
+    asked = read_asked(request.query_params, now)
     found, problem = None, asked.problem
     if problem is None:
         try:
@@ -75,6 +76,7 @@ def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
         command=asked.command if problem is None else "queuectl list",
         status=200 if problem is None else 422,
         asked=asked,
+        now=now,
         found=found,
         counted=_counted(request, asked, found),
         problem=problem,
@@ -84,8 +86,7 @@ def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
         states=list(State),
         since_choices=SINCE,
         limits=LIMITS,
-        verbs=[verb for verb in VERBS if visitor.may(Role.ADMIN if verb[0] == "delete" else Role.OPERATE)],
-        may_submit=visitor.may(Role.SUBMIT),
+        verbs=VERBS if visitor.may(Role.OPERATE) else (),
         retryable=FINAL | {State.FAILED, State.SCHEDULED},
         final=FINAL,
         newer=_newer(asked, found),

@@ -62,6 +62,7 @@ def show(request: Request, stores: Given, figures: SharedFigures, _visitor: Read
         entries=found,
         limits=limits,
         states=SHOWN_STATES,
+        named_states=[(each.value.capitalize(), "num") for each in SHOWN_STATES if each is not State.PROCESSING],
     )
 
 

@@ -40,14 +40,15 @@ MAX_LIMIT = 1000
 SORTING = Sorting(order=Order.FINISHED)
 WANTED = tuple(name for name in FILTER if name != "state")
 _GROUP = {
-    "error": "exit code 23",
+    "error": "exit code 127",
+    "means": "the command was not found",
     "count": 12,
     "first_at": "2026-11-15T10:00:00.000Z",
     "last_at": "2026-11-16T10:00:00.000Z",
     "queues": {"mail": 12},
     "samples": ["812", "640"],
     "texts": 1,
-    "text": "exit code 23",
+    "text": "exit code 127",
     "since": "2026-11-15T10:30:00.000Z",
     "bucket_seconds": 1800,
     "deaths": [0, 3, 9],

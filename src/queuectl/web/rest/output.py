@@ -202,6 +202,8 @@ def _part(asked: str | None, size: int) -> tuple[int, int] | None:
         return None
     first, last = found[1], found[2]
     if not first:
+        if not size and int(last):
+            return None  # the end of nothing is nothing, and no error: readers of a log begin with its end
         start, end = max(0, size - int(last)), size
     else:
         start, end = int(first), min(size, int(last) + 1) if last else size

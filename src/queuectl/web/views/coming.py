@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from queuectl.model.schedule import Schedule
 
 SPAN_MS = 24 * HOUR_MS
-LEFT, RIGHT, TOP, STEP = 170.0, 982.0, 28, 22
 MOST_MARKS = 150
 """With more marks than this a row is drawn as one band: they would touch each other anyway."""
 MOST_ROWS = 40
 EVERY_HOURS = 3
-LABEL_ROOM = 36.0
+LABEL_ROOM = 5.0
 
 
 class Mark(Value):
-    """One fire to come."""
+    """One fire to come; `x` is a part of a hundred of the line."""
 
     x: float
     title: str
@@ -35,7 +34,6 @@ class Row(Value):
     """One schedule: its marks, or a band where they are too many to be told apart."""
 
     name: str
-    y: int
     marks: tuple[Mark, ...] = ()
     band: "tuple[float, float] | None" = None
     words: str = ""
@@ -49,14 +47,11 @@ class Hour(Value):
 
 
 class TimeLine(Value):
-    """All of it, in the units of the drawing."""
+    """All of it."""
 
     rows: tuple[Row, ...]
     hours: tuple[Hour, ...]
-    height: int
     zone: str
-    left: float = LEFT
-    right: float = RIGHT
     more: int = 0
     """How many schedules that come within the span are left out, the later ones."""
 
@@ -67,25 +62,24 @@ def lay_out(known: "Sequence[Schedule]", now: int) -> TimeLine:
         (one for one in known if one.next_at is not None and one.next_at < now + SPAN_MS),
         key=lambda one: (one.next_at or 0, one.name),
     )
-    rows = [_row(one, TOP + STEP * place + STEP // 2, now) for place, one in enumerate(coming[:MOST_ROWS])]
+    rows = [_row(one, now) for one in coming[:MOST_ROWS]]
     return TimeLine(
         rows=tuple(rows),
         hours=tuple(_hours(now)),
-        height=TOP + STEP * max(1, len(rows)) + 6,
         zone=time.strftime("%Z", time.localtime(now // 1000)),
         more=max(0, len(coming) - MOST_ROWS),
     )
 
 
-def _row(schedule: "Schedule", y: int, now: int) -> Row:
+def _row(schedule: "Schedule", now: int) -> Row:
     instants = [schedule.fires_at(instant) for instant in _instants(schedule.rhythm, now // MINUTE_MS * MINUTE_MS)]
     shown = [at for at in instants if now <= at <= now + SPAN_MS]
     first = schedule.next_at or now
     if len(instants) <= MOST_MARKS:
         marks = tuple(Mark(x=_x(at, now), title=f"{schedule.name} {local_text(at)}") for at in shown)
-        return Row(name=schedule.name, y=y, marks=marks, words=f"{len(marks)} times")
-    band = (_x(first, now), RIGHT)
-    return Row(name=schedule.name, y=y, band=band, words=f"{schedule.rhythm.text}: again and again")
+        return Row(name=schedule.name, marks=marks, words=f"{len(marks)} times")
+    band = (_x(first, now), 100.0)
+    return Row(name=schedule.name, band=band, words=f"{schedule.rhythm.text}: again and again")
 
 
 @lru_cache(maxsize=500)
@@ -103,10 +97,10 @@ def _hours(now: int) -> "list[Hour]":
     hours = []
     for at in range(begin, now + SPAN_MS, HOUR_MS):
         local = time.localtime(at // 1000)
-        if local.tm_hour % EVERY_HOURS == 0 and _x(at, now) > LEFT + LABEL_ROOM:
+        if local.tm_hour % EVERY_HOURS == 0 and _x(at, now) > LABEL_ROOM:
             hours.append(Hour(x=_x(at, now), label=time.strftime("%H:%M", local)))
     return hours
 
 
 def _x(at: int, now: int) -> float:
-    return round(LEFT + (RIGHT - LEFT) * max(0, at - now) / SPAN_MS, 1)
+    return round(100 * max(0, at - now) / SPAN_MS, 2)

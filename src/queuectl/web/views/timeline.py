@@ -1,7 +1,7 @@
 """Timeline: the life of a job as spans drawn to scale: waits, runs, the pauses between them, and what is to come."""
 
 from queuectl.model.states import FINAL, WAITING_FOR_TIME, State
-from queuectl.model.units import rough_duration_text
+from queuectl.model.units import rough_duration_text, ticking_duration_text
 from queuectl.model.value import Value
 from queuectl.model.verdict import OutcomeKind
 
@@ -44,7 +44,8 @@ class Span(Value):
     @property
     def took(self) -> str:
         """How long it took, for people."""
-        return rough_duration_text(max(0, self.end - self.start))
+        write = ticking_duration_text if self.is_open else rough_duration_text
+        return write(max(0, self.end - self.start))
 
     @property
     def words(self) -> str:

@@ -1,4 +1,4 @@
-// Ago: relative times that grow older by themselves. The words are those of templating.py.
+// Ago: relative times that grow older by themselves, and how long things have gone on. The words are those of words.py.
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -21,6 +21,10 @@ export function agoWords(then, now = Date.now()) {
 export function tick(root = document) {
   for (const element of root.querySelectorAll("time[data-ago]")) {
     const words = agoWords(Date.parse(element.dateTime));
+    if (element.textContent !== words) element.textContent = words;
+  }
+  for (const element of root.querySelectorAll("time[data-since]")) {
+    const words = durationWords(Math.max(0, Date.now() - Number(element.dataset.since)));
     if (element.textContent !== words) element.textContent = words;
   }
 }

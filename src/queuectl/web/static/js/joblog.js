@@ -47,9 +47,9 @@ function partOf(run, attempt, name) {
 async function loadTail(run, attempt, name) {
   const url = query({ run, stream: name === "output" ? "" : name });
   const answer = await fetch(url, { headers: { Range: `bytes=-${TAIL}` }, credentials: "same-origin" });
-  if (answer.status === 416) return 0; // nothing was printed
   if (!answer.ok) throw new Error(`the log cannot be read (${answer.status})`);
   const data = new Uint8Array(await answer.arrayBuffer());
+  if (!data.length) return 0; // nothing was printed yet
   const [start] = rangeOf(answer, data.length);
   const part = partOf(run, attempt, name);
   const first = start > 0 ? lineStart(data) : 0;
@@ -169,7 +169,7 @@ async function listen(signal) {
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return;
+    if (done || signal.aborted) return;
     const events = (rest + value).split("\n\n");
     rest = events.pop();
     events.forEach(hear);
@@ -186,27 +186,43 @@ function hear(text) {
   if (fields.data && fields.event in heard) heard[fields.event](JSON.parse(fields.data));
 }
 
-async function follow() {
+/** Follow, unless somebody does: one reader at a time, also where one was stopped while it rested between two tries. */
+function follow() {
   if (following || document.visibilityState === "hidden") return;
-  following = new AbortController();
+  const own = new AbortController();
+  following = own;
   isEnded = false;
+  listenOn(own.signal).finally(() => {
+    if (following === own) following = null;
+  });
+}
+
+async function listenOn(signal) {
   let retryMs = FIRST_RETRY_MS;
-  while (!isEnded && !following.signal.aborted) {
+  while (!isEnded && !signal.aborted) {
     try {
-      await listen(following.signal);
+      await listen(signal);
       retryMs = FIRST_RETRY_MS;
     } catch (error) {
-      if (following.signal.aborted) break;
+      if (signal.aborted) return;
       say(`not following: ${error.message}`);
     }
-    if (!isEnded) await new Promise((resolve) => setTimeout(resolve, retryMs));
+    if (!isEnded) await rest(retryMs, signal);
     retryMs = Math.min(LAST_RETRY_MS, retryMs * 2);
   }
-  following = null;
+}
+
+/** Wait for a while, or until it is stopped. */
+function rest(ms, signal) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+    signal.addEventListener("abort", resolve, { once: true });
+  });
 }
 
 function stop() {
   following?.abort();
+  following = null;
 }
 
 async function begin() {
@@ -239,4 +255,5 @@ function again() {
 document.addEventListener("live:patched", again);
 document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? stop() : again()));
 addEventListener("pagehide", stop);
+addEventListener("pageshow", (event) => event.persisted && again());
 begin();

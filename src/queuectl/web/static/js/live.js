@@ -5,6 +5,7 @@ import { morph, morphHeld } from "./morph.js";
 import { notice } from "./notices.js";
 
 const LEAST_MS = 1000; // between two looks, unless this tab did something
+const PATIENCE_MS = 10_000; // for one look; then it is given up and tried again
 const SILENCE_MS = 40_000; // the server says something every 15 s
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 15_000;
@@ -15,6 +16,7 @@ const state = {
   version: document.body.dataset.version ?? "",
   shownAt: Date.now(), // when what is shown was true
   isLost: false,
+  isStale: false, // the last look failed, so what is shown may be old though the stream speaks
   heardAt: Date.now(),
   retryMs: FIRST_RETRY_MS,
   retryTimer: 0,
@@ -59,7 +61,7 @@ async function fetchAgain() {
   state.fetchedAt = Date.now();
   try {
     const address = location.href;
-    const answer = await fetch(address, { headers, credentials: "same-origin", cache: "no-store" });
+    const answer = await fetch(address, { headers, credentials: "same-origin", cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
     if (answer.redirected && new URL(answer.url).pathname !== location.pathname) location.reload();
     const type = answer.headers.get("content-type") ?? "";
     const text = await answer.text();
@@ -72,8 +74,11 @@ async function fetchAgain() {
         notice("What this page shows is no longer there", { kind: "warning" });
       }
     }
+    state.isStale = false;
+    show();
   } catch {
-    lose(); // the server went away; what is shown stays, and its age is told
+    state.isStale = true;
+    lose(); // the server went away, or hangs; what is shown stays, and its age is told
   } finally {
     state.isFetching = false;
     if (state.isWanted) look();
@@ -161,7 +166,7 @@ function open() {
   source.addEventListener("change", (event) => {
     heard();
     const { version } = JSON.parse(event.data);
-    if (String(version) === state.version) state.shownAt = Date.now();
+    if (String(version) === state.version && !state.isStale) state.shownAt = Date.now();
     else {
       state.version = String(version);
       look();
@@ -201,12 +206,13 @@ function lose() {
 }
 
 function show() {
-  const isLive = Boolean(state.source) && !state.isLost && state.source.readyState === EventSource.OPEN;
+  const isLost = state.isLost || state.isStale;
+  const isLive = Boolean(state.source) && !isLost && state.source.readyState === EventSource.OPEN;
   mark.classList.toggle("good", isLive);
-  mark.classList.toggle("bad", state.isLost);
-  const words = isLive ? "live" : state.isLost ? `connection lost, shown: ${agoWords(state.shownAt)}` : "still";
+  mark.classList.toggle("bad", isLost);
+  const words = isLive ? "live" : isLost ? `connection lost, shown: ${agoWords(state.shownAt)}` : "still";
   if (mark.textContent !== words) mark.textContent = words;
-  document.documentElement.dataset.live = isLive ? "yes" : state.isLost ? "lost" : "no";
+  document.documentElement.dataset.live = isLive ? "yes" : isLost ? "lost" : "no";
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -229,7 +235,7 @@ addEventListener("pageshow", (event) => {
 });
 setInterval(() => {
   if (state.source && !state.isLost && Date.now() - state.heardAt > SILENCE_MS) lose();
-  if (state.isLost) show();
+  if (state.isLost || state.isStale) show();
   else if (state.source) state.shownAt = Math.max(state.shownAt, state.heardAt);
 }, 1000);
 
