@@ -13,6 +13,7 @@ from benchmarks.bench import KINDS, SQLITE
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure, Value
 from benchmarks.peers.table import DRAINS, by_peer, numbers
+from benchmarks.workloads.growth import DEPTH_SERIES
 
 Figures = Mapping[str, Sequence[Figure]]
 COLOURS = {"xargs": "#8a8f98", "SQLite": "#2f6db5", "PostgreSQL": "#c8643c", "bare": "#8a8f98"}
@@ -75,7 +76,9 @@ def draw_growth(canvas: Canvas, figures: Figures) -> None:
                     for figure in found
                     if figure.values["series"] == name and figure.values["kind"] == kind
                 )
-                axes.plot(*zip(*points, strict=True), line, color=COLOURS[kind], label=f"{name}, {kind}", ms=3, lw=1.2)
+                if points:
+                    drawn = {"color": COLOURS[kind], "ms": 3, "lw": 1.2}
+                    axes.plot(*zip(*points, strict=True), line, label=f"{name}, {kind}", **drawn)
         axes.set_xscale("symlog", linthresh=10_000)
         axes.set_xlabel("other jobs in the store")
     store, commands = canvas.axes
@@ -87,7 +90,7 @@ def draw_growth(canvas: Canvas, figures: Figures) -> None:
     commands.set_ylabel("milliseconds, start-up included")
     for axes in canvas.axes:
         _finish(axes, columns=1)
-    canvas.suptitle("Cost beside jobs that are over or may not run")
+    canvas.suptitle("Cost beside other jobs: over, not to run now, or ready")
 
 
 def draw_job_time(canvas: Canvas, figures: Figures) -> None:
@@ -191,7 +194,7 @@ def draw_peers(canvas: Canvas, figures: Figures) -> None:
     axes.legend(loc="lower right", frameon=False)
 
 
-STORE_SERIES = {"claim + settle": "o-", "enqueue": "s--"}
+STORE_SERIES = {"claim + settle": "o-", "enqueue": "s--", DEPTH_SERIES: "^:"}
 COMMAND_SERIES = {"status --json": "o-", "list --json": "s--"}
 PART_NAMES = (
     "start and run of /bin/sh (from C)",

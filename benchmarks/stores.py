@@ -18,6 +18,8 @@ COMPLETED, DEAD, FUTURE = "completed", "dead", "to run tomorrow"
 PAUSED, MUTEX, NEED = "in a paused queue", "parked behind a taken mutex", "needing what nobody has"
 CROWDS = (COMPLETED, DEAD, FUTURE, PAUSED, MUTEX, NEED)
 """Jobs that are over, or that may not run now, each for another reason."""
+READY = "ready to run"
+"""The crowd that is the depth of a queue: a claim takes the first of it."""
 EXIT_CODES = {COMPLETED: 0, DEAD: 1}
 """How the one run of a job that is over ended; such a crowd is called as the state of its jobs."""
 MUTEX_KEY = "mutex:taken"
@@ -78,7 +80,7 @@ def environ_of(target: Target) -> dict[str, str]:
 
 
 def add_crowd(tx: Tx, crowd: str, rows: int) -> None:
-    """Add rows of one of the CROWDS, as years of use would; the mutex is taken by a job that runs."""
+    """Add rows of one of the CROWDS, or READY ones, as years of use would; the mutex is taken by a job that runs."""
     if crowd in EXIT_CODES:
         add_finished(tx, crowd, rows, age_ms=0)
         return

@@ -1,4 +1,4 @@
-"""Growth: what claims, enqueues, `status` and `list` cost beside millions of jobs that are over or may not run."""
+"""Growth: what claims, enqueues, `status` and `list` cost beside millions of jobs: over, not to run now, or ready."""
 
 import time
 from collections.abc import Iterator
@@ -21,6 +21,9 @@ QUICK_STEPS = (0, 60_000)
 EACH = (0, 10_000, 100_000, MILLION)
 STEPS = sorted({*(len(stores.CROWDS) * each for each in EACH), MILLION})
 """How many jobs there are beside those that run: so many of each crowd, and once a million in all."""
+QUICK_DEPTHS = (100_000,)
+DEPTHS = EACH[1:]
+DEPTH_SERIES = "claim + settle, of jobs that are ready"
 JOBS = {SQLITE: 1000, POSTGRES: 300}
 SINGLE_JOBS = 30
 WARM_UP_JOBS = 60
@@ -40,6 +43,30 @@ def measure(bench: Bench) -> Iterator[Figure]:
                     _fill(plain, 0, 0)  # looked over as the other one is
                     yield from _claim_figures(kind, plain, crowded, rows)
                 yield from _command_figures(kind, crowded, rows)
+        yield from _depth_figures(bench, kind)
+
+
+def _depth_figures(bench: Bench, kind: str) -> Iterator[Figure]:
+    """Claim from a queue that stays as deep as it is: each round adds as many jobs as it works off."""
+    with bench.store(kind) as deep:
+        before = 0
+        for rows in QUICK_DEPTHS if bench.is_quick else DEPTHS:
+            with closing(connect(deep)) as database:
+                database.write(partial(stores.add_crowd, crowd=stores.READY, rows=rows - before))
+            stores.settle_down(deep)
+            before = rows
+            with bench.store(kind) as plain:
+                _fill(plain, 0, 0)
+                taken = _cycles(kind, plain, deep)
+            own, unit = ([claim_us for claim_us, _ in taken[side]] for side in ("own", "unit"))
+            yield Figure(
+                what=f"claim + settle with {rows:,} jobs ready, {kind}",
+                unit="x of an empty queue",
+                ratios=ratios(own, unit),
+                absolute=own,
+                absolute_unit="us",
+                values={"series": DEPTH_SERIES, "kind": kind, "rows": rows},
+            )
 
 
 def _fill(target: Target, before: int, rows: int) -> None:
@@ -58,11 +85,7 @@ def crowd_sizes(rows: int) -> dict[str, int]:
 
 
 def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iterator[Figure]:
-    with closing(BareWorker(plain)) as beside_nothing, closing(BareWorker(crowded)) as beside_crowds:
-        workers = {"unit": beside_nothing, "own": beside_crowds}
-        for worker in workers.values():
-            _cycle_us(worker, WARM_UP_JOBS)
-        taken = take_turns(3, {side: partial(_cycle_us, worker, JOBS[kind]) for side, worker in workers.items()})
+    taken = _cycles(kind, plain, crowded)
     for place, series in enumerate(("claim + settle", "enqueue")):
         own, unit = ([each[place] for each in taken[side]] for side in ("own", "unit"))
         yield Figure(
@@ -76,6 +99,15 @@ def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iter
             note="in one process, start-up left out" if series == "enqueue" else crowds_text(rows),
             values=_values(series, kind, rows),
         )
+
+
+def _cycles(kind: str, plain: Target, crowded: Target) -> dict[str, list[tuple[float, float]]]:
+    """Return what claim + settle and an enqueue cost in a store, and in turns in one that is empty."""
+    with closing(BareWorker(plain)) as beside_nothing, closing(BareWorker(crowded)) as beside_crowds:
+        workers = {"unit": beside_nothing, "own": beside_crowds}
+        for worker in workers.values():
+            _cycle_us(worker, WARM_UP_JOBS)
+        return take_turns(3, {side: partial(_cycle_us, worker, JOBS[kind]) for side, worker in workers.items()})
 
 
 def _cycle_us(worker: BareWorker, jobs: int) -> tuple[float, float]:

@@ -1,0 +1,43 @@
+"""The program: what it refuses before it measures anything."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import __main__ as program
+from benchmarks import machine, stores
+
+
+class Begun(Exception):
+    """Raised where measuring would begin."""
+
+
+@pytest.fixture
+def without_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin() -> None:
+        raise Begun
+
+    monkeypatch.setattr(program, "_can_draw", lambda: False)
+    monkeypatch.setattr(machine, "commit", lambda _: "")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(subprocess, "run", lambda *_: None)
+    monkeypatch.setattr(stores, "postgres_server", begin)
+
+
+def test_a_whole_run_does_not_begin_where_no_plots_can_be_drawn(
+    without_plots: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "full"])
+
+    assert program.main() == 2
+
+    assert "pip install -e '.[bench]'" in capsys.readouterr().err
+
+
+def test_a_part_is_measured_all_the_same(without_plots: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "full", "--only", "core"])
+
+    with pytest.raises(Begun):
+        program.main()
