@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,8 @@ from tests import postgres
 from tests.program import Cli, running_cli
 
 SERVER = postgres.Server()
+OPENED = {"db", "race", "stepping"}
+"""The fixtures that open the store of a test before it begins."""
 WAIT_FOR_LONG = {"test_chaos", "test_time", "test_outages", "test_disks", "test_rescue", "test_gates", "test_graphs"}
 
 
@@ -52,6 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_unconfigure() -> None:
+    postgres.hang_up()
     SERVER.stop()
 
 
@@ -98,12 +102,44 @@ def _server_url() -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def target(request: pytest.FixtureRequest, sqlite_home: Path) -> Target:
-    """An empty store of each kind, with a home of its own; nothing is set up in it yet."""
-    environ = {"QUEUECTL_HOME": str(sqlite_home)}
-    if request.param == "postgres":
-        environ["QUEUECTL_DATABASE_URL"] = request.getfixturevalue("postgres_url")
-    return locate(None, environ)
+def target(request: pytest.FixtureRequest, sqlite_home: Path) -> Iterator[Target]:
+    """An empty store of each kind, with a home of its own; nothing is set up in it yet, unless the test opens it first.
+
+    What every test of an open store would do is done once: it gets a copy, or what the last one left, without its rows.
+    """
+    is_open = not OPENED.isdisjoint(request.fixturenames)
+    if request.param == "sqlite":
+        target = locate(None, {"QUEUECTL_HOME": str(sqlite_home)})
+        if is_open:
+            _copy_set_up(target, request.getfixturevalue("set_up_file"))
+        yield target
+        return
+    if "postgres_url" in request.fixturenames or not is_open:
+        yield _on_postgres(sqlite_home, request.getfixturevalue("postgres_url"))
+        return
+    server_url = request.getfixturevalue("postgres_server_url")
+    with postgres.fresh_database(server_url, lambda url: connect(_on_postgres(sqlite_home, url)).close()) as url:
+        yield _on_postgres(sqlite_home, url)
+
+
+def _on_postgres(home: Path, url: str) -> Target:
+    return locate(None, {"QUEUECTL_HOME": str(home), "QUEUECTL_DATABASE_URL": url})
+
+
+@pytest.fixture(scope="session")
+def set_up_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite store that is set up and otherwise empty, to copy."""
+    target = locate(None, {"QUEUECTL_HOME": str(tmp_path_factory.mktemp("set-up"))})
+    with closing(connect(target)) as database:
+        database.dialect.script("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it into the file that is copied
+    assert target.sqlite_path is not None
+    return Path(target.sqlite_path)
+
+
+def _copy_set_up(target: Target, source: Path) -> None:
+    assert target.sqlite_path is not None
+    target.home.make()
+    shutil.copy(source, target.sqlite_path)  # with its mode
 
 
 @pytest.fixture

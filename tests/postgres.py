@@ -3,7 +3,7 @@
 import tempfile
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,15 +62,49 @@ class Server:
             server.ensure_postgres_running()
 
 
-# Databases of this process that are empty again, by server. To make one takes the server ten times as long as to empty
-# and rename one; the new name keeps whoever is left of an earlier test out.
+# Databases of this process that can be given out again, by server: the empty ones, and those that hold the schema of
+# queuectl and no row, each with its shape. To make one takes the server ten times as long as to empty and rename one;
+# the new name keeps whoever is left of an earlier test out.
 _EMPTY: dict[str, list[str]] = {}
+_SET_UP: dict[str, list[tuple[str, "Shape"]]] = {}
+_SHAPES: dict[str, "Shape"] = {}
+"""The shapes of the databases that are in use and were set up here, by name."""
+_OPEN: dict[str, psycopg.Connection[tuple[object, ...]]] = {}
+"""The connection to each server's maintenance database."""
+
+Shape = tuple[object, ...] | None
+# Whatever changes the schema leaves another transaction or count in one of these; statistics would change plans.
+_SHAPE = """
+    SELECT (SELECT version FROM queuectl.schema_version),
+           (SELECT count(*) FROM pg_class WHERE oid >= 16384),
+           (SELECT count(*) FROM pg_namespace WHERE oid >= 16384),
+           (SELECT count(*) FROM pg_proc WHERE oid >= 16384),
+           (SELECT count(*) FROM pg_statistic WHERE starelid >= 16384),
+           (SELECT count(*) FROM pg_db_role_setting WHERE setdatabase <> 0),
+           (SELECT sum(xmin::text::bigint) FROM pg_attribute WHERE attrelid >= 16384),
+           (SELECT sum(xmin::text::bigint) FROM pg_index WHERE indrelid >= 16384),
+           (SELECT sum(xmin::text::bigint) FROM pg_constraint WHERE oid >= 16384),
+           (SELECT sum(xmin::text::bigint) FROM pg_trigger WHERE oid >= 16384),
+           (SELECT sum(xmin::text::bigint) FROM pg_proc WHERE oid >= 16384)
+"""
+_TOUCHED = """
+    SELECT oid::regclass::text, pg_relation_size(oid)
+      FROM pg_class
+     WHERE relkind = 'r' AND relnamespace = 'queuectl'::regnamespace AND relname <> 'schema_version'
+       AND pg_relation_size(oid) > 0
+"""
+_NUMBERS = """
+    SELECT setval(oid::regclass, 1, false)
+      FROM pg_class
+     WHERE relkind = 'S' AND relnamespace = 'queuectl'::regnamespace
+"""
+SMALL_BYTES = 1 << 17
 
 
 @contextmanager
-def fresh_database(server_url: str) -> Iterator[str]:
-    """Give the address of an empty database, and empty it again without whoever is still connected."""
-    url = make(server_url)
+def fresh_database(server_url: str, set_up: Callable[[str], None] | None = None) -> Iterator[str]:
+    """Give the address of an empty database, or of one set up so, and empty it again without whoever is connected."""
+    url = make(server_url) if set_up is None else _make_set_up(server_url, set_up)
     try:
         yield url
     finally:
@@ -79,9 +113,30 @@ def fresh_database(server_url: str) -> Iterator[str]:
 
 def make(server_url: str) -> str:
     """Make an empty database and return its address."""
-    name = f"test_{uuid.uuid4().hex}"
+    name = _new_name()
     _make(server_url, name)
     return _address(server_url, name)
+
+
+def _make_set_up(server_url: str, set_up: Callable[[str], None]) -> str:
+    waiting = _SET_UP.setdefault(server_url, [])
+    while waiting:
+        old, shape = waiting.pop()
+        name = _new_name()
+        if _rename(server_url, old, name):
+            _SHAPES[name] = shape
+            return _address(server_url, name)
+    url = make(server_url)
+    set_up(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        _SHAPES[_name_in(server_url, url)] = _shape(connection)
+    return url
+
+
+def hang_up() -> None:
+    """Close what this process holds open at the servers, before they stop."""
+    while _OPEN:
+        _OPEN.popitem()[1].close()
 
 
 def put_copy(server_url: str, source_url: str, url: str) -> None:
@@ -100,22 +155,38 @@ def remove(server_url: str, url: str) -> None:
 def _make(server_url: str, name: str) -> None:
     waiting = _EMPTY.setdefault(server_url, [])
     while waiting:
-        rename = sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(waiting.pop()), sql.Identifier(name))
-        try:
-            _execute(server_url, rename)
-        except psycopg.Error:
-            continue  # somebody of an earlier test is in it again: it stays as it is until the server goes
-        return
+        if _rename(server_url, waiting.pop(), name):
+            return
     _execute(server_url, sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
 
 
+def _new_name() -> str:
+    return f"test_{uuid.uuid4().hex}"
+
+
+def _rename(server_url: str, old: str, new: str) -> bool:
+    """Whether a database has its new name: while somebody of an earlier test is in it again, it stays as it is."""
+    try:
+        _execute(server_url, sql.SQL("ALTER DATABASE {} RENAME TO {}").format(*map(sql.Identifier, (old, new))))
+    except psycopg.Error:
+        return False
+    return True
+
+
 def _give_back(server_url: str, name: str) -> None:
-    """Keep a database for another test if nothing is left in it but the schema of queuectl, which goes."""
+    """Keep a database for another test if nothing is left in it but the schema of queuectl, with its rows gone."""
+    shape = _SHAPES.pop(name, None)
     _execute(server_url, sql.SQL("ALTER DATABASE {} CONNECTION LIMIT -1").format(sql.Identifier(name)))
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+    _execute(
+        server_url,
+        sql.SQL("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = {}").format(name),
+    )
     try:
         with psycopg.connect(_address(server_url, name), autocommit=True) as connection:
+            if shape is not None and _shape(connection) == shape:
+                _remove_rows(connection)
+                _SET_UP.setdefault(server_url, []).append((name, shape))
+                return
             connection.execute("DROP SCHEMA IF EXISTS queuectl CASCADE")
             others = connection.execute("SELECT count(*) FROM pg_class WHERE oid >= 16384").fetchone()
             settings = connection.execute("SELECT count(*) FROM pg_db_role_setting WHERE setdatabase <> 0").fetchone()
@@ -123,9 +194,27 @@ def _give_back(server_url: str, name: str) -> None:
     except psycopg.Error:
         is_clean = False
     if is_clean:
-        _EMPTY[server_url].append(name)
+        _EMPTY.setdefault(server_url, []).append(name)
     else:
         _execute(server_url, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _shape(connection: psycopg.Connection[tuple[object, ...]]) -> Shape:
+    """Tell the schema of a database from every other; None where there is none."""
+    try:
+        return connection.execute(_SHAPE).fetchone()
+    except psycopg.errors.UndefinedTable:
+        return None
+
+
+def _remove_rows(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Remove every row and begin the numbers anew; a small table is emptied quicker than it is replaced."""
+    touched = connection.execute(_TOUCHED).fetchall()
+    small = [f"DELETE FROM {table}" for table, size in touched if int(str(size)) <= SMALL_BYTES]
+    large = [str(table) for table, size in touched if int(str(size)) > SMALL_BYTES]
+    replaced = [f"TRUNCATE {', '.join(large)} CASCADE"] if large else []
+    statements = ["SET session_replication_role = replica", *small, *replaced, _NUMBERS]
+    connection.execute("; ".join(statements).encode())
 
 
 def _address(server_url: str, name: str) -> str:
@@ -151,5 +240,17 @@ def _start(directory: Path) -> "PostgresServer":
 
 
 def _execute(server_url: str, statement: sql.Composed) -> None:
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(statement)
+    """Run a statement in the maintenance database, over a connection that stays: to open one costs more than most."""
+    try:
+        _maintenance(server_url).execute(statement)
+    except psycopg.OperationalError:
+        if not _OPEN[server_url].broken:
+            raise
+        _maintenance(server_url).execute(statement)  # the server was stopped meanwhile
+
+
+def _maintenance(server_url: str) -> psycopg.Connection[tuple[object, ...]]:
+    known = _OPEN.get(server_url)
+    if known is None or known.closed:
+        _OPEN[server_url] = known = psycopg.connect(server_url, autocommit=True)
+    return known
