@@ -1,14 +1,14 @@
 """Unique keys end to end: twenty processes that add a job with the same key at once."""
 
-import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
 from queuectl.actions.connect import connect
 from queuectl.store.database import Database
-from tests.program import DEADLINE_S, PROGRAM, Cli, wait_for
+from tests.program import Cli, wait_for
 from tests.scenarios.processes import Guard
 
 PROCESSES = 20
@@ -22,25 +22,16 @@ def store(cli: Cli) -> Iterator[Database]:
 
 
 def race(cli: Cli, *words: str, codes: tuple[int, ...] = (0, 6)) -> list[tuple[int, str]]:
-    """Add a job from twenty processes at once; return the exit code and the output of each."""
-    started = [
-        subprocess.Popen(
-            [PROGRAM, "enqueue", "--unique", "k", *words],
-            env=cli.environ,
-            cwd=cli.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(PROCESSES)
-    ]
-    answers = []
-    for process in started:
-        out, said = process.communicate(timeout=DEADLINE_S)
-        assert process.returncode in codes, said
-        answers.append((process.returncode, out.strip()))
-    return answers
+    """Add a job from twenty processes at once; return the exit code and the output of each.
+
+    Each has imported the program already, so they meet in the database, not one by one as they come up.
+    """
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        calls = [pool.submit(cli.run, "enqueue", "--unique", "k", *words) for _ in range(PROCESSES)]
+        done = [call.result() for call in calls]
+    for each in done:
+        assert each.returncode in codes, each.stderr
+    return [(each.returncode, each.stdout.strip()) for each in done]
 
 
 def ids(cli: Cli) -> list[str]:
