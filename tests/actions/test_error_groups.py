@@ -1,17 +1,22 @@
 """Retrying what died of the same: a canary first, then all of the group, and nobody else."""
 
+from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 
 import pytest
 
 from queuectl.actions import error_groups
-from queuectl.errors import NotFound
+from queuectl.actions.connect import Target, connect
+from queuectl.errors import NotFound, Refused
 from queuectl.model.states import State
 from queuectl.store import audit
 from queuectl.store.database import Database
 from queuectl.store.error_groups import groups
 from queuectl.store.jobs import Filter
 from tests.store.rows import NOW, FakeClock, add_job, get_job
+
+Act = Callable[..., object]
 
 
 @pytest.fixture
@@ -100,3 +105,31 @@ def test_the_audit_trail_names_the_error(db: Database, dead: dict[str, int]) -> 
 
     assert ("me", "dlq retry", "all with error exit code 1; N left", 3) in acts
     assert any(act[:2] == ("me", "dlq retry") and act[3] == 1 and "other" in str(act[2]) for act in acts)
+
+
+@pytest.mark.parametrize("act", [error_groups.retry, error_groups.purge])
+def test_whoever_dies_after_the_rest_were_counted_is_left_alone(
+    db: Database, target: Target, dead: dict[str, int], monkeypatch: pytest.MonkeyPatch, act: Act
+) -> None:
+    late: list[int] = []
+    commit = db.dialect.commit
+
+    def commit_and_have_another_die() -> None:
+        commit()
+        if not late:
+            with closing(connect(target)) as other:
+                late.append(add_job(other, State.DEAD, error="exit code 1; 4 left", finished_at=NOW).seq)
+
+    monkeypatch.setattr(db.dialect, "commit", commit_and_have_another_die)
+
+    assert act(db, Filter(error="exit code 1; N left"), who="me", most=3) == 3
+
+    assert get_job(db, late[0]).state is State.DEAD
+
+
+@pytest.mark.parametrize("act", [error_groups.retry, error_groups.purge, error_groups.canary])
+def test_more_dead_jobs_than_were_agreed_to_are_refused(db: Database, dead: dict[str, int], act: Act) -> None:
+    with pytest.raises(Refused, match="3 jobs would be acted on, more than max 2"):
+        act(db, Filter(error="exit code 1; N left"), who="me", most=2)
+
+    assert set(states(db, dead).values()) == {State.DEAD}

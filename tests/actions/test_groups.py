@@ -228,6 +228,19 @@ def test_a_retry_of_the_group_gives_dead_and_cancelled_jobs_a_fresh_life_and_say
     assert not is_stopped(db)
 
 
+def test_a_retry_of_a_group_with_more_failed_jobs_than_were_agreed_to_is_refused(db: Database) -> None:
+    add_worker(db)
+    add(db, 2)
+    end_next(db, Outcome.exited(1))
+    end_next(db, Outcome.exited(1))
+
+    with pytest.raises(Refused, match="2 jobs would be acted on, more than max 1"):
+        retry_group(db, "g", who="me", most=1)
+
+    assert states(db) == {"dead": 2}
+    assert retry_group(db, "g", who="me", most=2).count == 2
+
+
 def test_a_retry_of_a_group_is_one_transaction_however_many_pages(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ from tests.store.graphs import (
     state_of,
     states,
 )
-from tests.store.racing import ON_POSTGRES
+from tests.store.racing import ON_POSTGRES, Race
 from tests.store.rows import add_worker
 from tests.store.stepping import BOTH_ORDERS, Stepping
 
@@ -244,6 +244,17 @@ def test_a_child_added_while_its_dead_parent_is_pruned_waits_for_nobody_who_is_g
         return clean, puts(f"c{step}", f"a{step}", on_dead=policy)
 
     stepping.sweep(db, scene, lambda step: drain(db, f"d{step}"), is_first=is_first, refused=(Refused, NotFound))
+
+
+def test_a_dead_job_that_is_given_a_fresh_life_while_all_are_purged_stays(db: Database, race: Race) -> None:
+    put(db, "a")
+    settles(begun(db, "a"), FAILED)(db)
+    purge: Act = lambda db: purge_dead(db, jobs.Filter(), who="me")  # noqa: E731
+
+    _, purged = race(retries("a"), purge)
+
+    assert race.did_second_wait
+    assert (purged, states(db, "a")) == (0, ["pending"])
 
 
 # Circles.

@@ -6,7 +6,7 @@ from queuectl.actions import pace, selection
 from queuectl.actions.endings import hold_groups
 from queuectl.errors import BadInput, NotFound, Refused
 from queuectl.model.states import State
-from queuectl.model.units import iso_text
+from queuectl.model.units import counted, iso_text
 from queuectl.model.value import Value
 from queuectl.store import audit, jobs
 
@@ -198,6 +198,14 @@ def act_on_many(
         for state, number in left.items():
             passed[state] = passed.get(state, 0) + number
     return Tally(count=count, passed=passed)
+
+
+def refuse_more(count: int, most: int | None) -> None:
+    """Refuse to act on more jobs than were agreed to; None: any number was."""
+    if most is not None and count > most:
+        raise Refused(
+            f"{counted(count, 'job')} would be acted on, more than max {most}", hint="look again with dry_run"
+        )
 
 
 def _prepare(tx: "Tx", act: Act, meant: "Sequence[Job]") -> None:

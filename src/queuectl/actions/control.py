@@ -65,13 +65,18 @@ def delete(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done
     return acts.act_on_each(database, ids, verbs.DELETE, who=who)
 
 
-def revive_all_dead(database: "Database", wanted: jobs.Filter, *, who: str, target: str = "all") -> int:
-    """Give every dead job that matches a fresh life, a page per transaction; `target` names them on record."""
+def revive_all_dead(
+    database: "Database", wanted: jobs.Filter, *, who: str, target: str = "all", only: "frozenset[int] | None" = None
+) -> int:
+    """Give every dead job that matches a fresh life, a page per transaction; `target` names them on record.
+
+    Of those that match, `only` leaves all others alone: whoever died since these were counted.
+    """
 
     def revive(tx: "Tx", seqs: list[int]) -> int:
         return sum(_has_risen(tx, job) for job in jobs.lock(tx, seqs) if job.state is State.DEAD)
 
-    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq retry", who, revive, target)
+    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq retry", who, revive, target, only)
 
 
 def _has_risen(tx: "Tx", job: "Job") -> bool:
@@ -84,15 +89,18 @@ def _has_risen(tx: "Tx", job: "Job") -> bool:
 
 
 def _remove(tx: "Tx", seqs: list[int]) -> int:
-    """Remove jobs, but for those that others wait for."""
-    jobs.lock(tx, seqs)  # before it is looked who waits for them: else one could come to wait meanwhile
-    needed = edges.needed(tx, seqs)
-    return removing.delete(tx, [seq for seq in seqs if seq not in needed])
+    """Remove dead jobs, but for those that others wait for, or that somebody has just given a fresh life."""
+    locked = jobs.lock(tx, seqs)  # before it is looked who waits for them: else one could come to wait meanwhile
+    dead = [job.seq for job in locked if job.state is State.DEAD]
+    needed = edges.needed(tx, dead)
+    return removing.delete(tx, [seq for seq in dead if seq not in needed])
 
 
-def purge_dead(database: "Database", wanted: jobs.Filter, *, who: str, target: str = "all") -> int:
-    """Remove every dead job that matches, a page per transaction; `target` names them on record."""
-    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq purge", who, _remove, target)
+def purge_dead(
+    database: "Database", wanted: jobs.Filter, *, who: str, target: str = "all", only: "frozenset[int] | None" = None
+) -> int:
+    """Remove every dead job that matches, a page per transaction, as `revive_all_dead` does."""
+    return _act_on_all(database, wanted.replace(states=(State.DEAD,)), "dlq purge", who, _remove, target, only)
 
 
 def purge_some_dead(database: "Database", ids: "Sequence[str]", *, who: str) -> list[Done]:
@@ -189,6 +197,7 @@ def _act_on_all(
     who: str,
     act: "Callable[[Tx, list[int]], int]",
     target: str,
+    only: "frozenset[int] | None",
 ) -> int:
     """Act on every matching job, a page per transaction, so that no writer waits long for another."""
     total, after = 0, 0
@@ -196,7 +205,8 @@ def _act_on_all(
 
         def work(tx: "Tx", after: int = after) -> tuple[int, int, int]:
             seqs = jobs.seqs_matching(tx, wanted, after, PAGE)
-            count = act(tx, seqs) if seqs else 0
+            chosen = seqs if only is None else [seq for seq in seqs if seq in only]
+            count = act(tx, chosen) if chosen else 0
             if count or not after:
                 audit.record(tx, who, action, target, count)
                 tx.tell()

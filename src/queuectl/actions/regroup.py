@@ -47,8 +47,8 @@ def refuse_unknown_group(tx: "Tx", name: str) -> None:
         raise NotFound(f"no group {name!r}{did_you_mean(name, known)}", hint=hint)
 
 
-def retry_group(database: "Database", name: str, *, who: str) -> Regrouped:
-    """Run the dead and cancelled jobs of a group again and lift its stop.
+def retry_group(database: "Database", name: str, *, who: str, most: int | None = None) -> Regrouped:
+    """Run the dead and cancelled jobs of a group again and lift its stop; raises where they are more than `most`.
 
     All in one transaction, however many: between two the dead that are not yet retried would stop the group again, or
     the last of the first be taken for the last of all; and who is killed between them would leave it half open.
@@ -57,6 +57,7 @@ def retry_group(database: "Database", name: str, *, who: str) -> Regrouped:
     def work(tx: "Tx") -> Regrouped:
         before = _known(tx, name)
         seqs = group_views.failed_seqs(tx, name)
+        acts.refuse_more(len(seqs), most)
         acts.lock_ahead(tx, seqs)
         retried, refused, why = _retry_all(tx, seqs)
         (groups.reopen if retried else groups.lift_stop)(tx, name)

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from queuectl.actions import control, error_groups
+from queuectl.actions.acts import refuse_more
 from queuectl.actions.selection import read_filter, seq_of
 from queuectl.actions.shapes import canary_shape, done_shape
 from queuectl.clock import wall_ms
@@ -22,7 +23,7 @@ from queuectl.web.rest import jobexamples as examples
 from queuectl.web.rest.asking import Fields, flag, only
 from queuectl.web.rest.choosing import FILTER, choice_of, cursor_text, read_cursor
 from queuectl.web.rest.documenting import documented, listed, ref
-from queuectl.web.rest.jobacts import read_most, refuse_more
+from queuectl.web.rest.jobacts import read_most
 from queuectl.web.rest.masking import seen_by
 from queuectl.web.visitor import Admin, Operator, Reader
 
@@ -184,13 +185,14 @@ def retry_dead(fields: Fields, stores: Given, visitor: Operator) -> "Shape":
         raise BadInput("give either ids or canary, not both")
     if is_trial:
         return _counted(stores, ids, wanted)
-    _refuse_more(stores, fields, ids, wanted)
+    most = read_most(fields)
     if ids:
+        refuse_more(len(ids), most)
         done = control.revive_dead(stores.database, ids, who=visitor.name)
         return {"jobs": [done_shape(each) for each in done]}
     if is_canary:
-        return canary_shape(error_groups.canary(stores.database, wanted, who=visitor.name))
-    return {"count": error_groups.retry(stores.database, wanted, who=visitor.name)}
+        return canary_shape(error_groups.canary(stores.database, wanted, who=visitor.name, most=most))
+    return {"count": error_groups.retry(stores.database, wanted, who=visitor.name, most=most)}
 
 
 @router.post(
@@ -208,11 +210,12 @@ def purge_dead(fields: Fields, stores: Given, visitor: Admin) -> "Shape":
     ids, wanted, is_trial = _read(only(fields, ["ids", *WANTED, "all", "dry_run", "max"]))
     if is_trial:
         return _counted(stores, ids, wanted)
-    _refuse_more(stores, fields, ids, wanted)
+    most = read_most(fields)
     if ids:
+        refuse_more(len(ids), most)
         done = control.purge_some_dead(stores.database, ids, who=visitor.name)
         return {"jobs": [done_shape(each) for each in done]}
-    return {"count": error_groups.purge(stores.database, wanted, who=visitor.name)}
+    return {"count": error_groups.purge(stores.database, wanted, who=visitor.name, most=most)}
 
 
 def _read(fields: "Shape") -> tuple[list[str], Filter, bool]:
@@ -229,13 +232,6 @@ def _read(fields: "Shape") -> tuple[list[str], Filter, bool]:
     if not (is_named or is_narrow or is_all):
         raise BadInput("which jobs?", hint='give ids, a filter such as "error" or "queue", or "all": true')
     return list(chosen.names), chosen.wanted.replace(states=(State.DEAD,)), flag(fields, "dry_run")
-
-
-def _refuse_more(stores: "Stores", fields: "Shape", ids: "Sequence[str]", wanted: Filter) -> None:
-    """Refuse where more jobs have died by now than were agreed to."""
-    most = read_most(fields)
-    if most is not None:
-        refuse_more(len(ids) if ids else stores.read(lambda tx: error_groups.count(tx, wanted)), most)
 
 
 def _counted(stores: "Stores", ids: "Sequence[str]", wanted: Filter) -> "Shape":

@@ -11,10 +11,9 @@ from queuectl.actions.regroup import refuse_unknown_group, retry_group
 from queuectl.actions.selection import Selection, group_alone, is_everything, refuse_names_with_filter
 from queuectl.actions.shapes import done_shape, tally_shape
 from queuectl.clock import wall_ms
-from queuectl.errors import BadInput, Refused
+from queuectl.errors import BadInput
 from queuectl.model.checks import check_name, shown_value
 from queuectl.model.edit import EDITABLE, edit_from_fields
-from queuectl.model.units import counted
 from queuectl.store.group_views import FAILED
 from queuectl.store.jobs import Filter
 from queuectl.web.given import Given
@@ -173,13 +172,13 @@ def _act_on_many(
         if act is verbs.RETRY:
             chosen = Selection(wanted=Filter(group=group, states=FAILED))
     found = acts.choose(database, act, chosen)
-    refuse_more(len(found.seqs), most)
+    acts.refuse_more(len(found.seqs), most)
     if is_trial:
         states = {state.value: number for state, number in sorted(found.counts.items())}
         shape = tally_shape(len(found.seqs), found.passed, is_trial=True)
         return JSONResponse({**shape, "states": states, "samples": list(found.samples)})
     if group is not None and act is verbs.RETRY:
-        retried = retry_group(database, group, who=who)
+        retried = retry_group(database, group, who=who, most=most)
         return JSONResponse(tally_shape(retried.count, retried.refused))
     tally = acts.act_on_many(database, found, who=who)
     return JSONResponse(tally_shape(tally.count, tally.passed))
@@ -189,7 +188,7 @@ def _on_named(
     database: "Database", chosen: Selection, act: "Act", who: str, most: int | None, *, is_trial: bool
 ) -> "Shape":
     """Act on jobs named one by one, all or none."""
-    refuse_more(len(chosen.names), most)
+    acts.refuse_more(len(chosen.names), most)
     done = acts.act_on_each(database, chosen.names, act, who=who, is_trial=is_trial)
     told = [done_shape(each, is_trial=is_trial) for each in done]
     return {**tally_shape(len(done), {}, is_trial=is_trial), "jobs": told}
@@ -203,14 +202,6 @@ def read_most(fields: "Shape") -> int | None:
     if type(most) is not int or most < 0:
         raise BadInput(f"max is to be a whole number, not {shown_value(most)}")
     return most
-
-
-def refuse_more(count: int, most: int | None) -> None:
-    """Refuse to act on more jobs than were agreed to."""
-    if most is not None and count > most:
-        raise Refused(
-            f"{counted(count, 'job')} would be acted on, more than max {most}", hint="look again with dry_run"
-        )
 
 
 def _edit_of(fields: "Shape") -> "Edit":
