@@ -85,3 +85,16 @@ def fail_on_files(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         return real(*args)
 
     monkeypatch.setattr(os, name, full)
+
+
+def count_bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that fills with how many bytes are asked for wherever a file is read at a place."""
+    pread = os.pread
+    asked: list[int] = []
+
+    def counting(fd: int, count: int, place: int) -> bytes:
+        asked.append(count)
+        return pread(fd, count, place)
+
+    monkeypatch.setattr(os, "pread", counting)
+    return asked

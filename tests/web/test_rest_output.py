@@ -12,6 +12,7 @@ import pytest
 from queuectl.web.rest import following
 from queuectl.web.rest.output import followers
 from tests.program import Cli, wait_for
+from tests.system.printing import count_bytes_read
 from tests.web.serving import Site
 
 JOBS = "/api/v1/jobs"
@@ -58,6 +59,24 @@ def test_the_output_of_a_run_is_sent_whole_or_in_part(site: Site, cli: Cli) -> N
     tail = site.get(f"{JOBS}/long/output")
     assert (tail.status, tail.headers["queuectl-output"]) == (200, "tail")
     assert 0 < len(tail.body) < 100_000
+
+
+def test_a_part_of_what_a_running_job_prints_is_read_without_the_rest(
+    site: Site, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = tmp_path / "go"
+    size = 3_000_000
+    cli.enqueue("--id", "loud", f"head -c {size} /dev/zero | tr '\\0' x; until [ -e {go} ]; do sleep 0.02; done")
+    cli.ok("worker", "start", "-d")
+    wait_for(lambda: site.ask("HEAD", f"{JOBS}/loud/output").headers.get("content-length") == str(size), "all of it")
+    taken = count_bytes_read(monkeypatch)
+
+    end = site.get(f"{JOBS}/loud/output", Range="bytes=-5")
+
+    assert (end.status, end.body, end.headers["queuectl-output"]) == (206, b"xxxxx", "so-far")
+    assert end.headers["content-range"] == f"bytes {size - 5}-{size - 1}/{size}"
+    assert 0 < sum(taken) < size / 4  # what tells text from octets, and what was asked for
+    go.touch()
 
 
 def test_an_output_is_followed_to_its_end_and_resumed_where_it_was_left(site: Site, cli: Cli, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from queuectl.system.host import host_name
 from queuectl.system.liveness import home_of
 from queuectl.system.output import Kept, ends_with, newest_file, size_so_far
 from queuectl.system.reading import Reader, last_lines
+from queuectl.system.standing import Standing, so_far
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +72,13 @@ def kept_of(target: "Target", database: "Database", attempt: "Attempt", stream: 
     """Return what is kept of one stream of a run that is over, with its file where that can be read here."""
     worker = database.read(lambda tx: workers.get(tx, attempt.worker_id))
     return _kept(attempt, stream, homes_of(target, worker, database.dialect))
+
+
+def so_far_of(target: "Target", database: "Database", attempt: "Attempt", stream: str) -> Standing:
+    """Return what there is by now of one stream of a run under way, where its files are on this host."""
+    worker = database.read(lambda tx: workers.get(tx, attempt.worker_id))
+    home = homes_of(target, worker, database.dialect)[0]
+    return so_far(live_path(home, attempt, stream), since_ms=since_ms_of(attempt, database))
 
 
 def pick_run(job: "Job", runs: "Sequence[Attempt]", *, attempt: int | None = None, run: int | None = None) -> "Attempt":

@@ -74,8 +74,8 @@ class Reader:
                 yield from self._read_part()
                 yield from self._step_into_joined(kept.total_bytes if kept else None)
             yield from self._read_file()
-        if kept is not None and (self._fd < 0 or kept.tail.startswith(NOT_WRITTEN)):
-            yield from self._read_tail(kept)
+        if kept is not None:
+            yield from tail_behind(kept, self.place, has_file=self._fd >= 0)
 
     def go_to_last_lines(self, count: int) -> None:
         """Step over all that is written so far but the last lines; not a byte more is read than that takes."""
@@ -196,17 +196,20 @@ class Reader:
             self._place += len(data)
             yield data
 
-    def _read_tail(self, kept: "Kept") -> "Iterator[bytes]":
-        """Yield what the database keeps, less what was given already."""
-        newest = kept.tail
-        if kept.tail.startswith(NOT_WRITTEN):
-            notice, _, newest = kept.tail.partition(b"\n")
-            yield (b"\n" if self.place else b"") + notice + b"\n"
-            if kept.total_bytes - len(newest) > self.place:
-                yield left_out(kept.total_bytes - len(newest) - self.place)
-        given = self.place - (kept.total_bytes - len(newest))
-        if newest[max(0, given) :]:
-            yield newest[max(0, given) :]
+
+def tail_behind(kept: "Kept", place: int, *, has_file: bool) -> "Iterator[bytes]":
+    """Yield what the database alone keeps of an output that is over, less what was given up to `place`."""
+    newest = kept.tail
+    if kept.tail.startswith(NOT_WRITTEN):
+        notice, _, newest = kept.tail.partition(b"\n")
+        yield (b"\n" if place else b"") + notice + b"\n"
+        if kept.total_bytes - len(newest) > place:
+            yield left_out(kept.total_bytes - len(newest) - place)
+    elif has_file:
+        return
+    given = place - (kept.total_bytes - len(newest))
+    if newest[max(0, given) :]:
+        yield newest[max(0, given) :]
 
 
 def last_lines(kept: "Kept", count: int) -> "Iterator[bytes]":

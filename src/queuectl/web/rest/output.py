@@ -1,6 +1,5 @@
 """Output over REST: what a run printed, whole or in part. How it is followed while it comes is in following.py."""
 
-import os
 import re
 from typing import Annotated
 
@@ -8,10 +7,10 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from queuectl.errors import BadInput, NotFound, UnknownName
-from queuectl.model.value import Value
-from queuectl.runtime.outputs import OUTPUT, STDERR, STDOUT, kept_of, not_split, output_of, pick_run, streams_of
+from queuectl.runtime.outputs import OUTPUT, STDERR, STDOUT, kept_of, not_split, pick_run, so_far_of, streams_of
 from queuectl.store import attempts
 from queuectl.system.output import NOT_WRITTEN
+from queuectl.system.standing import Standing, whole_of
 from queuectl.web.given import Given, closing_of
 from queuectl.web.problems import BadRange
 from queuectl.web.rest.choosing import Id, job_of
@@ -21,15 +20,12 @@ from queuectl.web.visitor import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from queuectl.model.attempt import Attempt
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
     from queuectl.web.stores import Stores
 
 WHOLE, TAIL, SO_FAR = "whole", "tail", "so-far"
-CHUNK = 256 << 10
 SNIFFED = 64 << 10
 MAX_NUMBER = 1_000_000_000
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
@@ -37,33 +33,6 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 followers = Followers()
 Number = Annotated[int | None, Query(ge=1, le=MAX_NUMBER)]
-
-
-class Piece(Value):
-    """A part of an output: a file, or bytes that were kept."""
-
-    path: str = ""
-    data: bytes = b""
-    size: int
-
-
-class Printed(Value):
-    """What a run printed, as far as it can be had here."""
-
-    pieces: tuple[Piece, ...]
-    extent: str
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are."""
-        return sum(piece.size for piece in self.pieces)
-
-    def bytes(self, start: int, end: int) -> "Iterator[bytes]":
-        """Yield the bytes from one place up to another."""
-        for piece in self.pieces:
-            if start < piece.size and end > 0:
-                yield from _bytes(piece, max(start, 0), min(end, piece.size))
-            start, end = start - piece.size, end - piece.size
 
 
 _TEXT = {"schema": {"type": "string"}, "example": "a.png: no such picture\n"}
@@ -134,7 +103,9 @@ def get_output_of_job(
         )
         return followers.response(stores.target, asked, closing_of(request))
     assert chosen is not None
-    return _answer(_printed(stores, job, chosen, wanted), job, chosen, None if if_range else range_, download=download)
+    printed, extent = _printed(stores, job, chosen, wanted)
+    name = f"{job.id}-run{chosen.run}.log" if download else ""
+    return _answer(printed, extent, None if if_range else range_, name)
 
 
 def _streams(stream: str | None) -> "frozenset[str] | None":
@@ -159,40 +130,39 @@ def _chosen(
     return job, runs[-1] if runs else None
 
 
-def _printed(stores: "Stores", job: "Job", run: "Attempt", wanted: "frozenset[str] | None") -> Printed:
-    """Return what a run printed; from its file where this host has it, else what was kept with the run."""
-    pieces, extent = [], WHOLE if run.finished_at is not None else SO_FAR
+def _printed(stores: "Stores", job: "Job", run: "Attempt", wanted: "frozenset[str] | None") -> tuple[Standing, str]:
+    """Return what a run printed, from its file where this host has it, and how much of all of it that is."""
+    printed, extent = Standing(()), WHOLE if run.finished_at is not None else SO_FAR
     for stream in streams_of(job, run, wanted):
-        kept = kept_of(stores.target, stores.database, run, stream) if run.finished_at is not None else None
-        is_written = kept is not None and not kept.tail.startswith(NOT_WRITTEN)
-        if kept is not None and kept.file is not None and is_written:
-            pieces.append(Piece(path=kept.file, size=os.path.getsize(kept.file)))
+        if run.finished_at is None:
+            printed += so_far_of(stores.target, stores.database, run, stream)
             continue
-        if kept is not None and kept.total_bytes > len(kept.tail):
+        kept = kept_of(stores.target, stores.database, run, stream)
+        is_there = kept.file is not None and not kept.tail.startswith(NOT_WRITTEN)
+        if not is_there and kept.total_bytes > len(kept.tail):
             extent = TAIL
-        alone = frozenset({stream}) if stream != OUTPUT else None
-        data = b"".join(chunk.data for chunk in output_of(stores.target, stores.database, job, run, streams=alone))
-        pieces.append(Piece(data=data, size=len(data)))
-    return Printed(pieces=tuple(pieces), extent=extent)
+        printed += whole_of(kept)
+    return printed, extent
 
 
-def _answer(printed: Printed, job: "Job", run: "Attempt", asked: str | None, *, download: bool) -> Response:
+def _answer(printed: Standing, extent: str, asked: str | None, name: str) -> Response:
+    """Return all of an output, or the part that is asked for; with a name it is a file to save."""
     size = printed.size
     part = _part(asked, size)
     headers = {
         "Accept-Ranges": "bytes",
-        "Queuectl-Output": printed.extent,
+        "Queuectl-Output": extent,
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
     }
-    if download:
-        headers["Content-Disposition"] = f'attachment; filename="{job.id}-run{run.run}.log"'
+    if name:
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
     start, end = part or (0, size)
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     headers["Content-Length"] = str(end - start)
     status = 200 if part is None else 206
-    return StreamingResponse(printed.bytes(start, end), status, headers, media_type=_media(printed))
+    return StreamingResponse(printed.read(start, end), status, headers, media_type=_media(printed))
 
 
 def _part(asked: str | None, size: int) -> tuple[int, int] | None:
@@ -214,23 +184,12 @@ def _part(asked: str | None, size: int) -> tuple[int, int] | None:
     return start, end
 
 
-def _media(printed: Printed) -> str:
+def _media(printed: Standing) -> str:
     """Return text where the beginning is text, else octets."""
-    begin = b"".join(printed.bytes(0, SNIFFED))
+    begin = b"".join(printed.read(0, SNIFFED))
     try:
         begin.decode()
     except UnicodeDecodeError as error:
         if error.start < len(begin) - 3 or error.reason != "unexpected end of data":
             return "application/octet-stream"
     return "text/plain; charset=utf-8"
-
-
-def _bytes(piece: Piece, start: int, end: int) -> "Iterator[bytes]":
-    if not piece.path:
-        yield piece.data[start:end]
-        return
-    with open(piece.path, "rb") as file:
-        file.seek(start)
-        while start < end and (data := file.read(min(CHUNK, end - start))):
-            start += len(data)
-            yield data
