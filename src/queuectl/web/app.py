@@ -10,6 +10,7 @@ from starlette.staticfiles import StaticFiles
 from queuectl import __version__
 from queuectl.web import metrics, probes
 from queuectl.web.edge import Edge
+from queuectl.web.examining import Examinations
 from queuectl.web.figures import Figures
 from queuectl.web.guard import Guard
 from queuectl.web.livepages import LivePages
@@ -120,6 +121,7 @@ def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:
     app.state.stores = stores
     app.state.board = board
     app.state.figures = figures
+    app.state.examinations = Examinations(target)
     app.state.reach = reach = reach or Reach()
     app.state.logins = logins = Logins(stores)
     app.state.closing = asyncio.Event()

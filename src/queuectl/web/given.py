@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from queuectl.web.examining import Examinations
 from queuectl.web.figures import Figures
 from queuectl.web.logins import Logins
 from queuectl.web.reach import Reach
@@ -33,6 +34,13 @@ def figures_of(request: Request) -> Figures:
     return found
 
 
+def examinations_of(request: Request) -> Examinations:
+    """Return what examines the store."""
+    found = request.app.state.examinations
+    assert isinstance(found, Examinations)
+    return found
+
+
 def closing_of(request: Request) -> asyncio.Event:
     """Return what is set when the server was asked to stop: a stream ends then, else it would hold up the stop."""
     found = request.app.state.closing
@@ -56,4 +64,5 @@ def reach_of(request: Request) -> Reach:
 
 Given = Annotated[Stores, Depends(stores_of)]
 SharedBoard = Annotated[Board, Depends(board_of)]
+SharedExaminations = Annotated[Examinations, Depends(examinations_of)]
 SharedFigures = Annotated[Figures, Depends(figures_of)]

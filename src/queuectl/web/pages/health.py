@@ -2,18 +2,16 @@
 
 import os
 import platform
-import threading
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from queuectl import __version__, clock
-from queuectl.actions.doctor import examine
-from queuectl.model.finding import Finding, Level
+from queuectl.model.finding import Level
 from queuectl.model.value import Value
 from queuectl.store import health, migrate
 from queuectl.system.disk import size_of, space_of
-from queuectl.web.given import Given, board_of
+from queuectl.web.given import Given, board_of, examinations_of
 from queuectl.web.templating import LIVE_HEADER, render
 from queuectl.web.visitor import Reader
 
@@ -31,25 +29,6 @@ _ORDER = {Level.ERROR: 0, Level.WARNING: 1, Level.OK: 2}
 _STARTED_S = clock.boot_s()
 
 router = APIRouter()
-
-
-class Examination:
-    """What the doctor found, kept for a while for all who look: some of its checks read much of the store."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._at_s = 0.0
-        self.at_ms = 0
-        self.findings: list[Finding] = []
-
-    def look(self, target: "Target", *, within_s: float) -> "Examination":
-        """Examine the store again unless that was done within this time."""
-        with self._lock:
-            if not self.at_ms or clock.boot_s() - self._at_s > within_s:
-                found = examine(target, os.environ)
-                self.findings = sorted(found, key=lambda one: _ORDER[one.level])
-                self._at_s, self.at_ms = clock.boot_s(), clock.wall_ms()
-            return self
 
 
 class Facts(Value):
@@ -72,19 +51,19 @@ class Facts(Value):
 @router.get("/health")
 def show(request: Request, stores: Given, _visitor: Reader, check: str = "") -> HTMLResponse:
     """Show how the store does; a page that only follows changes examines nothing."""
-    examination = _examination_of(request)
     is_following = LIVE_HEADER in request.headers
     within_s = float("inf") if is_following else AGAIN_S if check else KEPT_S
-    examination.look(stores.target, within_s=within_s)
+    examined = examinations_of(request).look(within_s=within_s)
+    found = sorted(examined.findings, key=lambda one: _ORDER[one.level])
     return render(
         request,
         "health.html",
         title="Health",
         command="queuectl doctor -v",
         facts=facts_of(stores),
-        found=examination.findings,
-        bad=[one for one in examination.findings if one.level is not Level.OK],
-        at=examination.at_ms,
+        found=found,
+        bad=[one for one in found if one.level is not Level.OK],
+        at=examined.at_ms,
         versions=(("queuectl", __version__), ("Python", platform.python_version()), ("schema", str(migrate.LATEST))),
         up_ms=int((clock.boot_s() - _STARTED_S) * 1000),
         viewers=board_of(request).viewers,
@@ -130,12 +109,3 @@ def _postgres_facts(tx: "Tx", target: "Target") -> Facts:
         dead=health.dead_rows(tx),
         disk=space_of(target.home.root),
     )
-
-
-def _examination_of(request: Request) -> Examination:
-    state = request.app.state
-    if not hasattr(state, "examination"):
-        state.examination = Examination()
-    found = state.examination
-    assert isinstance(found, Examination)
-    return found

@@ -1,14 +1,12 @@
 """Where everything stands, over REST, and what is wrong with the store or this host."""
 
-import os
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from queuectl.actions.doctor import examine
 from queuectl.actions.snapshot import look, status_shape
 from queuectl.model.token import Role
-from queuectl.web.given import Given
+from queuectl.web.given import Given, SharedExaminations
 from queuectl.web.problems import Forbidden
 from queuectl.web.rest.documenting import documented, listed
 from queuectl.web.visitor import Reader
@@ -53,13 +51,16 @@ def show_status(stores: Given, _visitor: Reader) -> "Shape":
 
 @router.get("/doctor", **documented(answer=listed("findings", "doctor"), example={"findings": [_FINDING]}))
 def list_findings(
-    stores: Given,
+    examinations: SharedExaminations,
     visitor: Reader,
     deep: Annotated[
         bool, Query(description="read the whole SQLite file, however long that takes; needs the role operate")
     ] = False,
 ) -> "Shape":
-    """Look at the store and at the host of this server, and say what is wrong and how to mend it."""
+    """Look at the store and at the host of this server, and say what is wrong and how to mend it.
+
+    Whoever asks while another's look is under way is told what that one finds.
+    """
     if deep and not visitor.may(Role.OPERATE):
         raise Forbidden(f"a deep look needs the role operate; yours is {visitor.role}", hint="leave out deep")
-    return {"findings": [finding.shape for finding in examine(stores.target, os.environ, is_deep=deep)]}
+    return {"findings": [finding.shape for finding in examinations.look(is_deep=deep).findings]}
