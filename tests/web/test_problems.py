@@ -58,6 +58,26 @@ def test_an_unknown_query_parameter_is_refused_with_the_nearest(local_site: Site
 
 
 @pytest.mark.parametrize(
+    "path, told",
+    [
+        ("/api/v1/jobs?limit=1&limit=2", "query parameter limit is given 2 times"),
+        ("/api/v1/jobs?state=dead&tag=a&state=failed&state=dead", "query parameter state is given 3 times"),
+        ("/api/v1/dlq?queue=a&queue=a", "query parameter queue is given 2 times"),
+        ("/api/v1/stats?range=1h&range=24h", "query parameter range is given 2 times"),
+    ],
+)
+def test_a_query_parameter_that_takes_one_value_is_given_once(local_site: Site, path: str, told: str) -> None:
+    answer = local_site.get(path)
+
+    assert (answer.status, answer.json()["detail"]) == (422, told)
+
+
+def test_a_query_parameter_that_takes_many_values_is_repeated(local_site: Site) -> None:
+    assert local_site.get("/api/v1/jobs?tag=a&tag=b&id=1&id=2").status == 404
+    assert local_site.get("/api/v1/dlq?tag=a&tag=b").status == 200
+
+
+@pytest.mark.parametrize(
     "body, status, told",
     [
         (b"{", 400, "broken JSON at line 1, column 2"),
@@ -65,6 +85,8 @@ def test_an_unknown_query_parameter_is_refused_with_the_nearest(local_site: Site
         (b"\xff\xfe", 400, "not valid UTF-8 at byte 0"),
         (b"[" * 100_000, 400, "nested too deeply"),
         (b'{"priority": ' + b"9" * 10_000 + b"}", 400, "a number has too many digits"),
+        (b'{"command": "a", "id": "x", "command": "b"}', 400, 'an object has the name "command" more than once'),
+        (b'{"command": "a", "env": {"A": "1", "A": "1"}}', 400, 'an object has the name "A" more than once'),
         (b"[1]", 422, "the body is to be a JSON object"),
         (b'{"command": "a\\u0000b"}', 422, "a text holds a NUL character"),
         (b'{"command": "a\\ud800b"}', 422, "half a character"),

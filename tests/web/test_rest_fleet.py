@@ -97,7 +97,11 @@ def test_what_cannot_be_set_is_refused_with_what_to_do(local_site: Site) -> None
     assert "slots" in problem(ask("PUT", f"{API}/limits/api", {}), 422)
     assert "whole number" in problem(ask("PUT", f"{API}/limits/api", {"slots": "many"}), 422)
     assert "no limit 'gone'" in problem(ask("GET", f"{API}/limits/gone"), 404)
-    assert "did you mean 'max_retries'" in problem(ask("PUT", f"{API}/settings/max_retrys", {"value": "5"}), 422)
+    assert "did you mean 'max_retries'" in problem(ask("PUT", f"{API}/settings/max_retrys", {"value": "5"}), 404)
+    assert "did you mean 'max_retries'" in problem(ask("GET", f"{API}/settings/max_retrys"), 404)
+    assert "unknown setting 'nope'" in problem(ask("GET", f"{API}/settings/nope"), 404)
+    assert "unknown setting 'nope'" in problem(ask("DELETE", f"{API}/settings/nope"), 404)
+    assert good(ask("PUT", f"{API}/settings/default_max_tries", {"value": "5"}))["value"] == "4"
     assert "max_retries" in problem(ask("PUT", f"{API}/settings/max_retries", {"value": "many"}), 422)
     assert "value" in problem(ask("PUT", f"{API}/settings/max_retries", {"value": [5]}), 422)
     assert "did you mean 'who'" in problem(ask("GET", f"{API}/audit?whom=x"), 422)

@@ -25,6 +25,7 @@ The queue over HTTP: what the command line can do, with the same JSON as `--json
 Errors are problem documents (RFC 9457) that say what is wrong and, in `hint`, what to do.
 From this machine no token is needed; from elsewhere send `Authorization: Bearer TOKEN` (`queuectl token add`).
 Lists that have `next` are paged: hand it back as `cursor`.
+A query parameter that takes one value is given once (422), and so is a name in a JSON object (400).
 """
 _DETAILS = {
     400: "broken JSON at line 1, column 9: Expecting value",

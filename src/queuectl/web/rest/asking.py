@@ -1,7 +1,7 @@
 """Asking: what REST handlers are handed of a request: its body, read and checked, and no query nobody reads."""
 
 import json
-from typing import Annotated
+from typing import Annotated, get_origin
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
@@ -22,7 +22,7 @@ LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "app
 
 
 def only_known_queries(request: Request) -> None:
-    """Refuse a query parameter that the operation does not have, with the nearest that it has."""
+    """Refuse a query parameter that the operation does not have, with the nearest that it has, or that comes twice."""
     route = request.scope["route"]
     if not isinstance(route, APIRoute) or not request.query_params:
         return
@@ -30,13 +30,18 @@ def only_known_queries(request: Request) -> None:
     for name in request.query_params:
         if name not in known:
             hint = "" if known else "it takes none"
-            raise UnknownName.among("query parameter", name, known, hint=hint)
+            raise UnknownName.among("query parameter", name, list(known), hint=hint)
+        times = len(request.query_params.getlist(name))
+        if times > 1 and not known[name]:
+            raise BadInput(f"query parameter {name} is given {times} times", hint="it takes one value: give it once")
 
 
-def _queries_of(dependant: "Dependant") -> list[str]:
-    """Return the query parameters of a handler and of all that it is handed."""
-    inner = [name for each in dependant.dependencies for name in _queries_of(each)]
-    return [*(each.alias for each in dependant.query_params), *inner]
+def _queries_of(dependant: "Dependant") -> dict[str, bool]:
+    """Return the query parameters of a handler and of all that it is handed, with whether each takes many values."""
+    found = {each.alias: get_origin(each.field_info.annotation) is list for each in dependant.query_params}
+    for each in dependant.dependencies:
+        found |= _queries_of(each)
+    return found
 
 
 async def _raw(request: Request) -> bytes:
@@ -91,7 +96,10 @@ def flag(fields: "dict[str, object]", name: str) -> bool:
 
 
 def parse_json(raw: "bytes | str") -> object:
-    """Read JSON, strictly: no NaN, no number of thousands of digits, no text that is none; else say where it breaks."""
+    """Read JSON, strictly: no NaN, no number of thousands of digits, no name twice, no text that is none.
+
+    Else say where it breaks.
+    """
     try:
         text = raw if isinstance(raw, str) else raw.decode("utf-8")
         value: object = _DECODER.decode(text.removeprefix("\ufeff"))
@@ -125,7 +133,17 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+def _object(pairs: "list[tuple[str, object]]") -> "dict[str, object]":
+    """Return an object; of a name that stands there twice nobody knows which value was meant."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"an object has the name {json.dumps(twice[:80])} more than once")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
 
 
 def _refuse_no_text(value: object) -> None:

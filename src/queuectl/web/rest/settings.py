@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 
 from queuectl import settings
 from queuectl.actions import control
-from queuectl.errors import BadInput
+from queuectl.errors import BadInput, NotFound, UnknownName
 from queuectl.store import config
 from queuectl.web.given import Given
 from queuectl.web.rest.asking import Fields, only
@@ -47,7 +47,7 @@ def list_settings(stores: Given, _visitor: Reader) -> "Shape":
 )
 def get_setting(key: Key, stores: Given, _visitor: Reader) -> "Shape":
     """Return the value in force."""
-    return {**settings.setting_shape(key, stores.read(config.stored), os.environ)}
+    return {**settings.setting_shape(_found(key), stores.read(config.stored), os.environ)}
 
 
 @router.put(
@@ -63,7 +63,7 @@ def set_setting(key: Key, fields: Fields, stores: Given, visitor: Admin) -> "Sha
     """Store a value, for all workers of the fleet; it is answered as it is stored."""
     if "value" not in only(fields, ["value"]):
         raise BadInput("to what? value is missing", hint='send {"value": "5"}')
-    name, stored = control.set_setting(stores.database, key, _text(fields["value"]), who=visitor.name)
+    name, stored = control.set_setting(stores.database, _found(key), _text(fields["value"]), who=visitor.name)
     return {"key": name, "value": stored}
 
 
@@ -73,9 +73,18 @@ def set_setting(key: Key, fields: Fields, stores: Given, visitor: Admin) -> "Sha
 )
 def unset_setting(key: Key, stores: Given, visitor: Admin) -> "Shape":
     """Forget a stored value; the default holds again."""
-    name = settings.setting_key(key)
+    name = settings.setting_key(_found(key))
     was_stored = control.unset_setting(stores.database, name, who=visitor.name)
     return {"key": name, "value": settings.shown(name, settings.SETTINGS[name].default), "was_stored": was_stored}
+
+
+def _found(key: str) -> str:
+    """Return a name that a setting has, as it was given; here one that none has is a path with nothing at it."""
+    try:
+        settings.setting_key(key)
+    except UnknownName as error:
+        raise NotFound(error.message, hint=error.hint) from None
+    return key
 
 
 def _text(value: object) -> str:
