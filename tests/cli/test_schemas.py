@@ -115,6 +115,21 @@ def test_a_worker_that_does_not_stop_in_time_is_named_in_what_stop_prints(cli: C
     assert stopping["stopping"] == "drain"
 
 
+def test_the_worker_of_a_run_serves_no_queue_and_fits_the_schema(cli: Cli, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    running = cli.start("run", f"until [ -e {go} ]; do sleep 0.02; done")
+    wait_for(lambda: len(cli.json("worker", "list")) == 1, "the worker of the run")
+
+    [worker] = cli.json("worker", "list")
+    [status] = cli.json("status")
+    go.touch()
+
+    assert worker["queues"] == []
+    _check("worker-list", json.dumps(worker))
+    _check("status", json.dumps(status))
+    assert running.wait(timeout=60) == 0
+
+
 def _walk(cli: Cli) -> Iterator[tuple[str, list[str]]]:
     """Yield every command in every state it can be met in; the caller runs each before it asks for the next."""
     for words in (
