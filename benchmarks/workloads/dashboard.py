@@ -236,7 +236,8 @@ def _counted_reads() -> Iterator[Callable[[], int]]:
 def _served_here(target: Target) -> Iterator[int]:
     """Give the port of a server in this process."""
     from queuectl.web.app import make_app
-    from queuectl.web.serving import bind, make_server
+    from queuectl.web.listening import bind
+    from queuectl.web.serving import make_server
 
     with closing(bind("127.0.0.1", 0)) as listener:
         server = make_server(make_app(target))

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from queuectl.actions.connect import Target
 from queuectl.web.app import make_app
+from queuectl.web.listening import bind
 from queuectl.web.reach import Reach
-from queuectl.web.serving import bind, make_server
+from queuectl.web.serving import make_server
 
 START_SECONDS = 20.0
 

@@ -11,7 +11,7 @@ import pytest
 from queuectl.actions.connect import Target
 from queuectl.errors import StoreUnreachable
 from queuectl.store.database import Tx
-from queuectl.web import figures
+from queuectl.web import figures, snapshot
 from queuectl.web.figures import Figures
 from queuectl.web.snapshot import Board
 
@@ -156,3 +156,30 @@ def wait_for(counted: Figures, name: str, work: Callable[[Tx], object]) -> figur
         if (found := counted.get(name, work)) is not None:
             return found
     raise AssertionError(f"{name} was never counted")
+
+
+def test_a_look_that_takes_too_long_does_not_hold_up_the_end_of_the_board(
+    sqlite_target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CLOSE_S", 0.01)
+    monkeypatch.setattr(snapshot, "PATIENCE_S", 0.01)
+    go, looks = threading.Event(), threading.Event()
+
+    def wait(_tx: Tx) -> object:
+        looks.set()
+        assert go.wait(LONG_S)
+        raise OSError("gone")
+
+    monkeypatch.setattr(snapshot, "_read", wait)
+    board = Board(sqlite_target)
+    board.current()
+    assert looks.wait(LONG_S)
+
+    board.close()
+
+    assert not go.is_set()
+    board.current()  # whoever comes now rings at nobody's door
+    go.set()
+    assert board._thread is not None
+    board._thread.join(LONG_S)
+    assert not board._thread.is_alive()

@@ -1,11 +1,14 @@
 """What no answer tells: the values of variables that sound secret, and tokens."""
 
+import json
 import re
 from collections.abc import Iterator
 
+import pytest
 from fastapi.routing import APIRoute
 
 from queuectl.web import app
+from tests.program import Cli
 from tests.web.serving import Answer, Site
 from tests.web.tokens import bearer, token_of
 
@@ -22,6 +25,25 @@ def readable() -> Iterator[str]:
             if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and not route.path.endswith(STREAMS):
                 named = "s1" if "schedules" in route.path else "default" if "queues" in route.path else "j1"
                 yield re.sub(r"\{[^}]*\}", named, prefix + route.path)
+
+
+@pytest.mark.parametrize("role", ["read", "submit", "operate", "admin"])
+def test_whoever_may_operate_is_told_of_variables_what_the_command_line_prints(site: Site, cli: Cli, role: str) -> None:
+    cli.ok("enqueue", json.dumps({"id": "j1", "command": "true", "env": ENV}))
+    printed = cli.json("show", "j1")[0]["env"]
+    headers = bearer(token_of(site.target, role))
+
+    shown = site.get("/api/v1/jobs/j1", **headers).json()["env"]
+    listed = site.get("/api/v1/jobs", **headers).json()["jobs"][0]["env"]
+
+    assert printed == ENV
+    assert shown == listed
+    if role in ("operate", "admin"):
+        assert shown == ENV
+    else:
+        assert shown == {
+            "API_TOKEN": "•••", "DB_PASSWORD": "•••", "DATABASE_URL": "postgresql://me:•••@db/x", "PLAIN": PLAIN
+        }  # fmt: skip
 
 
 def test_the_value_of_a_secret_variable_is_in_no_answer_to_readers_and_on_no_page(site: Site) -> None:

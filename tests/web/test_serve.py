@@ -6,8 +6,9 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from http.client import HTTPConnection, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,10 +16,13 @@ import pytest
 
 from queuectl.actions.connect import Target
 from tests.program import Cli, running_cli
+from tests.proxy import proxied, through
 from tests.web.serving import Site
 from tests.web.tokens import FORM, bearer, token_of
 
 QUEUES = "/api/v1/queues"
+SOON_S = 15.0
+"""Answers under way may take 5 s, and the threads behind them 2 s each; a store that is away is waited for 20 s."""
 
 
 @pytest.fixture
@@ -38,6 +42,15 @@ def serve(cli: Cli, *words: str) -> tuple[Site, "subprocess.Popen[str]", str]:
     port = urlsplit(found[1]).port
     assert port is not None
     return Site(cli.target, port), process, said
+
+
+def refused(cli: Cli, *words: str) -> tuple[int, str]:
+    """Start a server that is to be refused; return its exit code and what it said. One that serves fails at once."""
+    process = cli.start("serve", "--port", "0", *words)
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    assert not said.startswith("serving on"), said
+    return process.wait(timeout=60), said + process.stderr.read()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -68,13 +81,36 @@ def test_an_open_stream_ends_in_order_when_the_server_stops(local: Cli) -> None:
     assert "timeout graceful shutdown" not in process.stderr.read()
 
 
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_it_stops_within_seconds_also_when_the_store_does_not_answer(target: Target, tmp_path: Path) -> None:
+    with proxied(target.url) as proxy, running_cli(target.replace(url=through(proxy, target.url)), tmp_path) as cli:
+        site, process, _ = serve(cli)
+        assert site.get(QUEUES).status == 200
+        with proxy.swallowing(after=b"SELECT") as has_begun, ThreadPoolExecutor(4) as threads:
+            asked = [threads.submit(_ask_in_vain, site, path) for path in (QUEUES, "/queues", "/api/v1/doctor")]
+            assert has_begun(60)
+
+            process.send_signal(signal.SIGTERM)
+
+            assert process.wait(timeout=SOON_S) == 0
+            for each in asked:
+                each.result()
+
+
+def _ask_in_vain(site: Site, path: str) -> None:
+    try:
+        site.ask("GET", path, timeout=60)
+    except (OSError, HTTPException):
+        pass
+
+
 def test_a_port_in_use_is_refused(local: Cli) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        done = local.run("serve", "--port", str(taken.getsockname()[1]))
+        code, said = refused(local, "--port", str(taken.getsockname()[1]))
 
-    assert done.returncode == 2
-    assert "Address already in use" in done.stderr
-    assert "--port 0" in done.stderr
+    assert code == 2
+    assert "Address already in use" in said
+    assert "--port 0" in said
 
 
 @pytest.mark.parametrize(
@@ -107,13 +143,13 @@ def test_bad_input_is_refused(local: Cli, words: str, said: str) -> None:
 def test_where_anybody_could_come_in_it_does_not_start_without_a_token(cli: Cli, words: str) -> None:
     if "::" in words and not socket.has_ipv6:
         pytest.skip("no IPv6 here")
-    none = cli.run("serve", "--port", "0", *words.split())
+    none = refused(cli, *words.split())
     token_of(cli.target, "admin", lasts_ms=1)
-    expired = cli.run("serve", "--port", "0", *words.split())
+    expired = refused(cli, *words.split())
 
-    for done in (none, expired):
-        assert done.returncode == 6
-        assert "queuectl token add" in done.stderr
+    for code, said in (none, expired):
+        assert code == 6
+        assert "queuectl token add" in said
 
 
 def test_behind_a_proxy_a_token_is_demanded(local: Cli) -> None:
@@ -150,23 +186,41 @@ def test_requests_are_logged_only_when_asked_for(local: Cli) -> None:
         assert ("GET /api/v1/queues" in process.stderr.read()) is expected
 
 
-def test_a_missing_package_is_named_with_what_installs_it(local: Cli, tmp_path: Path) -> None:
-    (tmp_path / "uvicorn.py").write_text("raise ImportError('none here', name='uvicorn')\n")
-    path = f"{tmp_path}:{local.environ.get('PYTHONPATH', '')}"
+def without(local: Cli, folder: Path, package: str) -> dict[str, str]:
+    """Return an environment in which a package cannot be imported."""
+    (folder / f"{package}.py").write_text(f"raise ModuleNotFoundError('none here', name='{package}.inner')\n")
+    return {"PYTHONPATH": f"{folder}:{local.environ.get('PYTHONPATH', '')}"}
 
-    done = local.run("serve", env={"PYTHONPATH": path})
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "jinja2", "prometheus_client"])
+def test_a_missing_package_is_named_with_what_installs_it(local: Cli, tmp_path: Path, package: str) -> None:
+    done = local.run("serve", env=without(local, tmp_path, package))
 
     assert done.returncode == 1
-    assert "uvicorn" in done.stderr
+    assert f"needs the extra 'web': the package {package} is missing" in done.stderr
     assert "pip install 'queuectl[web]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("--port x", "port must be a whole number"),
+        ("--host http://x", "bad --host"),
+        ("--tls-cert x.pem", "--tls-key missing"),
+        ("--tls-cert x.pem --tls-key y.pem", "no file 'x.pem'"),
+    ],
+)
+def test_bad_input_is_told_before_anything_heavy_is_imported(local: Cli, tmp_path: Path, words: str, said: str) -> None:
+    done = local.run("serve", *words.split(), env=without(local, tmp_path, "fastapi"))
+
+    assert done.returncode == 2
+    assert said in done.stderr
 
 
 def test_a_store_that_cannot_be_used_is_told_at_the_start(tmp_path: Path, local: Cli) -> None:
     (tmp_path / "no.db").write_text("this is not a database at all, and far too long to be an empty one\n" * 100)
 
-    done = local.run("serve", "--port", "0", "--db", f"sqlite://{tmp_path}/no.db")
-
-    assert done.returncode == 5
+    assert refused(local, "--db", f"sqlite://{tmp_path}/no.db")[0] == 5
 
 
 # TLS
@@ -224,6 +278,6 @@ def test_a_certificate_that_cannot_be_used_is_refused(local: Cli, certificate: t
         subprocess.run(["openssl", *words], check=True, capture_output=True)
 
     for wrong in (locked, other, cert):
-        done = local.run("serve", "--port", "0", "--tls-cert", cert, "--tls-key", wrong)
-        assert done.returncode == 2
-        assert "cannot use certificate" in done.stderr
+        code, said = refused(local, "--tls-cert", cert, "--tls-key", wrong)
+        assert code == 2
+        assert "cannot use certificate" in said

@@ -54,18 +54,19 @@ def add_arguments(parser: "Parser", _defaults: "Mapping[str, object]") -> None:
 
 def run(args: "Args") -> int:
     """Serve until told to stop."""
-    try:
-        from queuectl.web.app import make_app
-        from queuectl.web.serving import bind, check_certificate, make_server
-    except ImportError as error:
-        raise QueuectlError(
-            f"queuectl serve needs the package {error.name or error}", hint="install it: pip install 'queuectl[web]'"
-        ) from None
+    from queuectl.web.listening import bind, check_certificate
+
+    # Before what takes a second to import: whoever mistyped a flag is told at once.
     port = as_whole("port", args.port, 0, 65535)
     certificate = _certificate(args)
+    _check_names(args)
     if certificate is not None:
         check_certificate(*certificate)
-    _check_names(args)
+    try:
+        from queuectl.web.app import make_app
+        from queuectl.web.serving import leave_the_stuck, make_server
+    except ImportError as error:
+        raise _missing(error) from None
     with closing(bind(args.host.strip("[]"), port)) as listener:
         reach = _reach(args, listener, is_tls=certificate is not None)
         target = target_of(args)
@@ -77,7 +78,19 @@ def run(args: "Args") -> int:
             on_started=lambda: _tell(args, reach, listener.getsockname()[1]),
         )
         server.run([listener])
+    leave_the_stuck()
     return 0
+
+
+def _missing(error: ImportError) -> Exception:
+    """Return what to say of a package that is not there; a part of ours that is not there is a bug."""
+    package = (error.name or str(error)).partition(".")[0]
+    if package == "queuectl":
+        return error
+    return QueuectlError(
+        f"queuectl serve needs the extra 'web': the package {package} is missing",
+        hint="install it: pip install 'queuectl[web]'",
+    )
 
 
 def _certificate(args: "Args") -> tuple[str, str] | None:

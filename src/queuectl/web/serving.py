@@ -2,25 +2,26 @@
 
 import logging
 import os
-import socket
-import ssl
 import sys
 import threading
+import time
 from contextlib import contextmanager
 
 import uvicorn
 
-from queuectl.errors import BadInput
 from queuectl.system.signals import on_stop_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
     from fastapi import FastAPI
 
 STOP_SECONDS = 5
 """How long answers under way may take once the server was asked to stop; streams end at once."""
+LEAVE_SECONDS = 1.0
+"""How long threads are waited for that still do something when all else has ended."""
 BACKLOG = 1024
 
 
@@ -84,38 +85,19 @@ def make_server(
     return Server(config, on_started)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Take a port, or raise what a person can mend; port 0 takes a free one."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except (socket.gaierror, UnicodeError) as error:
-        raise BadInput(f"cannot listen on {host!r}: {error}", hint="give an address of this machine") from None
-    found = socket.socket(family, kind, protocol)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-    except OSError as error:
-        found.close()
-        hint = "choose another: --port 0 takes a free one" if port else "give an address of this machine"
-        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror}", hint=hint) from None
-    return found
+def leave_the_stuck() -> None:
+    """End the process where a thread waits for a store that does not answer; Python would wait for that thread.
 
-
-def check_certificate(cert: str, key: str) -> None:
-    """Raise what is wrong with a certificate and its key, before the server needs them."""
-    for path in (cert, key):
-        if not os.path.isfile(path):
-            raise BadInput(f"no file {path!r}", hint="give --tls-cert and --tls-key in PEM form")
-    try:
-        # The password keeps OpenSSL from asking for one on the terminal.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
-    except (ssl.SSLError, OSError, ValueError) as error:
-        raise BadInput(
-            f"cannot use certificate {cert!r} with key {key!r}: {error}",
-            hint="both in PEM form, the key without a password and belonging to the certificate",
-        ) from None
+    Nobody waits for its answer any more. What it writes is written whole or not at all, as when a process is killed.
+    """
+    deadline = time.monotonic() + LEAVE_SECONDS
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(0)
 
 
 class _OneLine(logging.Formatter):

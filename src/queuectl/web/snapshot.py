@@ -35,6 +35,8 @@ LINGER_S = 10.0
 """How long the connection is kept after the last who asked."""
 PATIENCE_S = 3.0
 """How long a request waits for a view; then it is answered with the last one, and its age."""
+CLOSE_S = 2.0
+"""How long the end waits for a look that is under way."""
 TROUBLE_PAUSE_S = 1.0
 TROUBLE_FRESH_S = 5.0
 """So long nobody is made to wait for a store that could not be reached."""
@@ -73,6 +75,7 @@ class Board:
         self._asked = float("-inf")
         self._thread: threading.Thread | None = None
         self._nudged, self._nudge = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._has_pipe = True
 
     @property
     def latest(self) -> View:
@@ -104,16 +107,19 @@ class Board:
         self._show(lambda last: last.replace(version=last.version + 1))
 
     def close(self) -> None:
-        """End the thread, and whoever waits for it."""
+        """End the thread, and whoever waits for it; a store that does not answer holds up nothing for long."""
         with self._changed:
             self._closed.set()
             self._changed.notify_all()
             thread = self._thread
-        self._ring()
+            self._ring()
         if thread is not None:
-            thread.join()
-        os.close(self._nudge)
-        os.close(self._nudged)
+            thread.join(CLOSE_S)
+        with self._changed:
+            self._has_pipe = False
+            if thread is None or not thread.is_alive():  # else it may still read from there
+                os.close(self._nudge)
+                os.close(self._nudged)
 
     def begin(self, watching: "Watching") -> None:
         """Count one who watches."""
@@ -139,6 +145,8 @@ class Board:
         self._ring()
 
     def _ring(self) -> None:
+        if not self._has_pipe:
+            return  # its number may be another file's by now
         try:
             os.write(self._nudge, b"!")
         except BlockingIOError:
