@@ -9,10 +9,10 @@ from queuectl.actions.submit import Fate, enter
 from queuectl.cli.store import target_of, who
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
-from queuectl.model.checks import as_items, check_command
+from queuectl.model.checks import as_items
 from queuectl.model.fields import ENDS_HELP, MAX_INPUT_BYTES
 from queuectl.model.job import JobSpec
-from queuectl.model.spec import looks_like_json, refuse_almost_json, refuse_alone, spec_from_fields, spec_from_json
+from queuectl.model.spec import looks_like_json, refuse_almost_json, spec_from_fields, spec_from_json
 from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from queuectl.actions.submit import Entry
     from queuectl.cli.parser import Args, Parser
+    from queuectl.model.batch import Batch
 
     Shape = Mapping[str, object]
 
@@ -148,7 +149,7 @@ def run(args: "Args") -> int:
     now_ms = wall_ms()
     fields = fields_of_flags(args)
     if args.source is not None:
-        specs = _specs_from_file(args, fields, now_ms)
+        specs = list(_batch_from_file(args, fields, now_ms))
     else:
         specs = [spec_from_words(args, fields, now_ms, JobSpec())]
         _warn_of_a_line(args)
@@ -290,7 +291,9 @@ def spec_from_words(args: "Args", fields: dict[str, object], now_ms: int, base: 
     return spec_from_fields({**fields, "command": words[0]}, now_ms, base)
 
 
-def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> list[JobSpec]:
+def _batch_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> "Batch":
+    from queuectl.model.joblines import read_job_lines
+
     if len(args.source) > 1:
         raise BadInput("--from is given twice", hint="join the files: cat a b | queuectl enqueue --from -")
     if args.stdin == "-" and args.source[0] == "-":
@@ -300,30 +303,11 @@ def _specs_from_file(args: "Args", fields: dict[str, object], now_ms: int) -> li
     base = JobSpec(cwd=None if "cwd" in fields else here())
     # A stand-in command, so that the flags are checked before the file is read.
     base = spec_from_fields({**fields, "command": "true"}, now_ms, base, is_partial=True).replace(command=None)
-    is_whole = False
-    specs = []
     gc.disable()  # what a batch is made into is no garbage, however often it is looked through
-    for number, line in enumerate(_lines(args.source[0]), start=1):
-        first = line.lstrip()[:1]
-        if not first or first == "#":
-            continue
-        try:
-            if first in "{[}]":
-                if looks_like_json(line):
-                    specs.append(spec_from_json(line, now_ms, base, is_line=True))
-                    continue
-                refuse_almost_json(line)
-            if not is_whole:
-                refuse_alone(base)  # of a shell line the flags alone decide, so it is looked at once
-                is_whole = True
-            specs.append(base.replace(command=check_command("command", line)))
-        except BadInput as error:
-            hint = f"{error.hint}; nothing was added" if error.hint else "nothing was added"
-            raise BadInput(f"line {number}: {error.message}", hint=hint) from None
-    return specs
+    return read_job_lines(_text(args.source[0]), now_ms, base)
 
 
-def _lines(source: str) -> list[str]:
+def _text(source: str) -> str:
     from queuectl.cli.lines import MAX_LINE_BYTES, read_pieces
 
     hint = "nothing was added; end each line with a newline"
@@ -336,11 +320,10 @@ def _lines(source: str) -> list[str]:
     except OSError as error:
         raise BadInput(f"cannot read {source}: {error.strerror}") from None
     try:
-        text = data.decode("utf-8-sig")  # Windows editors begin a file with a mark
+        return data.decode("utf-8-sig")  # Windows editors begin a file with a mark
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise BadInput(f"line {number}: not valid UTF-8", hint="nothing was added") from None
-    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def here() -> str:

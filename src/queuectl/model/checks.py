@@ -34,7 +34,9 @@ def check_command(name: str, value: object) -> str:
 def check_given_id(name: str, value: object) -> str:
     """Return an id a person may give, or raise."""
     text = check_name(name, value)
-    if text.isdigit() or ascii_pattern(_RANGE).fullmatch(text) or text == "last":
+    if not text[0].isdigit() and text != "last":
+        return text
+    if text.isdigit() or text == "last" or ascii_pattern(_RANGE).fullmatch(text):
         raise BadInput(
             f"bad id {text!r}: numbers, ranges such as 3-9 and 'last' name jobs by their place", hint="add a letter"
         )

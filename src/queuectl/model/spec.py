@@ -1,6 +1,7 @@
 """Checking what people hand in: from JSON, flags or a plain line to a JobSpec, or an error that says what to mend."""
 
 import re
+from functools import cache
 
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.checks import shown_value, wrong_kind
@@ -9,13 +10,12 @@ from queuectl.model.job import JobSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping
+    from json import JSONDecoder
 
 # A text, compiled when first used: each costs `queuectl enqueue` a third of a millisecond.
 _BARE_KEY = r"\{\s*\w+\s*:"
 _EITHER = (("run_at", "delay_ms"), ("command", "argv"))
-_decode: "list[Callable[[str], object]]" = []
-"""How JSON is read, made when first used."""
 
 
 def looks_like_json(word: str) -> bool:
@@ -38,12 +38,8 @@ def spec_from_json(
     text: str, now_ms: int, base: JobSpec, *, is_line: bool = False, is_partial: bool = False
 ) -> JobSpec:
     """Read a JSON job over the values in `base`; of one line among many, the column alone says where it is broken."""
-    if not _decode:
-        import json  # plain lines do without it
-
-        _decode.append(json.JSONDecoder(parse_constant=_no_constant).decode)
     try:
-        fields = _decode[0](text)
+        fields = json_decoder().decode(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             _broken(error, is_line=is_line), hint='write e.g. {"id": "job1", "command": "sleep 2"}'
@@ -51,6 +47,14 @@ def spec_from_json(
     if not isinstance(fields, dict):
         raise BadInput("a JSON job is an object", hint='write e.g. {"id": "job1", "command": "sleep 2"}')
     return spec_from_fields(fields, now_ms, base, is_partial=is_partial)
+
+
+@cache
+def json_decoder() -> "JSONDecoder":
+    """Return what reads JSON as the standard has it."""
+    import json  # plain lines do without it
+
+    return json.JSONDecoder(parse_constant=_no_constant)
 
 
 def spec_from_fields(
