@@ -41,7 +41,7 @@ def enter_once(
 
     Keys are of whoever uses them. The same key for something else (another fingerprint) is refused.
     """
-    refuse_twins(specs)
+    refuse_twins(spec.given_id for spec in specs)
     own = f"{who} {key}"
 
     def work(tx: "Tx") -> Answered:

@@ -1,5 +1,6 @@
-"""Submit: writing jobs into the store, one or a hundred thousand, all or none."""
+"""Submit: writing jobs into the store, all or none. Many that differ in little go by batching.py."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreError, did_you_mean
@@ -12,11 +13,14 @@ from queuectl.store import adding, audit, config, jobs, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from typing import TypeVar
 
     from queuectl.model.after import Parent
     from queuectl.model.job import JobSpec
     from queuectl.store.database import Database, Tx
+
+    Entries = TypeVar("Entries", bound="Sequence[Entry]")
 
 MOST_LOCKED = 100
 
@@ -41,29 +45,65 @@ class Entry(Value):
     """Whether the one that has its key completed and was removed since."""
 
 
+class Added(Sequence[Entry]):
+    """Entries of jobs that were all added, and of which nothing else is to be known; each made when looked at."""
+
+    __slots__ = ("ids", "seqs")
+
+    def __init__(self, seqs: "Sequence[int]", ids: "Sequence[str]") -> None:
+        self.seqs = seqs
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self.ids)))]
+        return Entry(seq=self.seqs[place], id=self.ids[place])
+
+    def __iter__(self) -> "Iterator[Entry]":
+        return (Entry(seq=seq, id=name) for seq, name in zip(self.seqs, self.ids, strict=True))
+
+
+def ids_of(entries: "Sequence[Entry]") -> "Sequence[str]":
+    """Return the ids people may use for jobs that were handed in, but for those that were skipped."""
+    return entries.ids if isinstance(entries, Added) else [each.id for each in entries if each.fate is not Fate.SKIPPED]
+
+
+def notes_of(entries: "Sequence[Entry]") -> list[str]:
+    """Return what a person should know of jobs that were handed in."""
+    return [] if isinstance(entries, Added) else [each.note for each in entries if each.note is not None]
+
+
 def submit(database: "Database", specs: "Sequence[JobSpec]", *, who: str, environ: "Mapping[str, str]") -> list[str]:
     """Write jobs in one transaction and return the ids people may use for them, but for those that were skipped."""
-    return [entry.id for entry in enter(database, specs, who=who, environ=environ) if entry.fate is not Fate.SKIPPED]
+    return list(ids_of(enter(database, specs, who=who, environ=environ)))
 
 
 def enter(database: "Database", specs: "Sequence[JobSpec]", *, who: str, environ: "Mapping[str, str]") -> list[Entry]:
-    """Write jobs in one transaction and return what became of each; a duplicate id refuses them all.
+    """Write jobs in one transaction and return what became of each; a duplicate id refuses them all."""
+    if not specs:
+        return []
+    refuse_twins(spec.given_id for spec in specs)
+    return commit(database, lambda tx: add(tx, specs, who=who, environ=environ))
+
+
+def commit(database: "Database", work: "Callable[[Tx], Entries]") -> "Entries":
+    """Add jobs in one transaction and return what became of each.
 
     When the answer to the COMMIT is lost, the numbers it would have used tell whether it was made.
     """
-    if not specs:
-        return []
-    refuse_twins(specs)
-    entries: list[Entry] = []
+    made: list[Entries] = []
 
-    def work(tx: "Tx") -> list[Entry]:
-        nonlocal entries
-        entries = add(tx, specs, who=who, environ=environ)
-        return entries
+    def kept(tx: "Tx") -> "Entries":
+        made.append(work(tx))
+        return made[-1]
 
     try:
-        return database.write(work)
+        return database.write(kept)
     except CommitInDoubt as error:
+        entries = made[-1]
         added = [entry for entry in entries if entry.fate is Fate.ADDED]
         if not added or _is_there(database, added[-1].seq):
             return entries
@@ -90,9 +130,14 @@ def add(
         seqs = tx.dialect.reserve_seqs(len(specs))
         entries = ours = _write(tx, specs, seqs, settings.max_retries)
     if ours:
-        audit.record(tx, who, "enqueue", f"{_span(ours)}{why}", len(ours))
-        tx.wake()
+        announce(tx, ours, who=who, why=why)
     return entries
+
+
+def announce(tx: "Tx", entries: "Sequence[Entry]", *, who: str, why: str = "") -> None:
+    """Put on record that jobs were added, and have workers look for them."""
+    audit.record(tx, who, "enqueue", f"{_span(entries)}{why}", len(entries))
+    tx.wake()
 
 
 def _write(
@@ -103,7 +148,7 @@ def _write(
     aliases: "Mapping[str, int] | None" = None,
 ) -> list[Entry]:
     """Write jobs whose keys are theirs under reserved numbers; `aliases` are other names for them, by their place."""
-    _refuse_taken(tx, specs)
+    refuse_taken(tx, [spec.given_id for spec in specs if spec.given_id is not None])
     limited = [spec for spec in specs if spec.names_limits]
     if any(spec.group is not None for spec in specs):
         if limited:
@@ -115,7 +160,7 @@ def _write(
 
         graph = Graph(tx, specs, aliases)
         specs = graph.specs
-    terms = _terms(tx, specs, max_retries)
+    terms = terms_of(tx, {(spec.queue, spec.needs_text) for spec in specs}, max_retries)
     adding.insert(tx, specs, seqs, terms, _parked(tx, specs) if limited else {})
     if limited:
         _let_go(tx, limited)
@@ -231,8 +276,8 @@ def _join_groups(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
             )
 
 
-def _refuse_taken(tx: "Tx", specs: "Sequence[JobSpec]") -> None:
-    given_ids = [spec.given_id for spec in specs if spec.given_id is not None]
+def refuse_taken(tx: "Tx", given_ids: "Sequence[str]") -> None:
+    """Refuse an id that a job has already."""
     if given_ids and (taken := adding.taken_ids(tx, given_ids)):
         raise Refused(
             f"job {taken[0]!r} exists already", hint=f"see it with: queuectl show {taken[0]}; nothing was added"
@@ -243,10 +288,10 @@ def _span(entries: "Sequence[Entry]") -> str:
     return entries[0].id if len(entries) == 1 else f"{entries[0].id} to {entries[-1].id}"
 
 
-def _terms(tx: "Tx", specs: "Sequence[JobSpec]", max_retries: int) -> dict[str, adding.Terms]:
-    """Return what the queues of some jobs give them, and their lanes; makes what is not there."""
+def terms_of(tx: "Tx", lines: "Collection[tuple[str, str]]", max_retries: int) -> dict[str, adding.Terms]:
+    """Return what queues give their jobs, and the lanes for what these need; makes what is not there."""
     terms: dict[str, adding.Terms] = {}
-    for name, needs in {(spec.queue, spec.needs_text) for spec in specs}:
+    for name, needs in lines:
         lane_id = queues.lane_of(tx, name, needs)
         if name in terms:
             terms[name].lanes[needs] = lane_id
@@ -315,13 +360,11 @@ def _is_there(database: "Database", seq: int) -> bool:
         return False
 
 
-def refuse_twins(specs: "Sequence[JobSpec]") -> None:
+def refuse_twins(given_ids: "Iterable[str | None]") -> None:
     """Refuse an id that two jobs are to have."""
     given: set[str] = set()
-    for spec in specs:
-        if spec.given_id is not None:
-            if spec.given_id in given:
-                raise BadInput(
-                    f"id {spec.given_id!r} is given twice", hint="give each job its own id; nothing was added"
-                )
-            given.add(spec.given_id)
+    for name in given_ids:
+        if name is not None:
+            if name in given:
+                raise BadInput(f"id {name!r} is given twice", hint="give each job its own id; nothing was added")
+            given.add(name)

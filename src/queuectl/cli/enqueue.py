@@ -5,7 +5,7 @@ import os
 import sys
 
 from queuectl.actions.connect import connect
-from queuectl.actions.submit import Fate, enter
+from queuectl.actions.submit import Fate, enter, ids_of, notes_of
 from queuectl.cli.store import target_of, who
 from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
@@ -148,10 +148,9 @@ def run(args: "Args") -> int:
     """Check everything, then write it in one transaction and print the ids."""
     now_ms = wall_ms()
     fields = fields_of_flags(args)
-    if args.source is not None:
-        specs = list(_batch_from_file(args, fields, now_ms))
-    else:
-        specs = [spec_from_words(args, fields, now_ms, JobSpec())]
+    batch = None if args.source is None else _batch_from_file(args, fields, now_ms)
+    specs = batch if batch is not None else [spec_from_words(args, fields, now_ms, JobSpec())]
+    if batch is None:
         _warn_of_a_line(args)
     if not specs:
         say(f"no jobs in {'standard input' if args.source[0] == '-' else args.source[0]}")
@@ -160,7 +159,12 @@ def run(args: "Args") -> int:
         say(f"warning: no folder {fields['cwd']} here now; where the job runs there must be one")
     target = target_of(args)
     database = connect(target)
-    entries = enter(database, specs, who=who(), environ=os.environ)
+    if batch is not None:
+        from queuectl.actions.batching import enter_batch  # one job does without it
+
+        entries = enter_batch(database, batch, who=who(), environ=os.environ)
+    else:
+        entries = enter(database, specs, who=who(), environ=os.environ)
     print_entries(entries, as_json=args.json)
     if sys.stderr.isatty():
         from queuectl.cli.telling import tell
@@ -189,9 +193,8 @@ def say(text: str) -> None:
 
 def print_entries(entries: "Sequence[Entry]", *, as_json: bool, more: "Sequence[Shape] | None" = None) -> None:
     """Print the ids of jobs handed in, as JSON with `more` of each, and say what a person should know of them."""
-    for entry in entries:
-        if entry.note is not None:
-            say(entry.note)
+    for text in notes_of(entries):
+        say(text)
     try:
         _print_ids(entries, as_json=as_json, more=more or [{}] * len(entries))
     except OSError:
@@ -208,7 +211,7 @@ def _print_ids(entries: "Sequence[Entry]", *, as_json: bool, more: "Sequence[Sha
 
         for entry, shape in zip(entries, more, strict=True):
             print_json({"id": entry.id, "result": entry.fate.value, **shape})
-    elif ids := [entry.id for entry in entries if entry.fate is not Fate.SKIPPED]:
+    elif ids := ids_of(entries):
         sys.stdout.write("\n".join(ids) + "\n")
     sys.stdout.flush()
 

@@ -11,13 +11,15 @@ from queuectl.store import edges, queues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.actions.submit import Entry
     from queuectl.model.job import JobSpec
     from queuectl.store.database import Database, Tx
     from queuectl.store.workers import Worker
 
 
-def tell(database: "Database", specs: "list[JobSpec]", entries: "list[Entry]") -> None:
+def tell(database: "Database", specs: "Sequence[JobSpec]", entries: "Sequence[Entry]") -> None:
     """On a terminal, say what will run and warn when nothing will run it."""
 
     def look(tx: "Tx") -> "tuple[list[str], list[Worker]]":
@@ -55,7 +57,7 @@ def _parents_text(database: "Database", seq: int) -> str:
     return links_text(database.read(lambda tx: edges.parents_of(tx, seq))) or "jobs that are gone"
 
 
-def _warn_of_needs(specs: "list[JobSpec]", found: "list[Worker]") -> None:
+def _warn_of_needs(specs: "Sequence[JobSpec]", found: "list[Worker]") -> None:
     """Warn of what jobs need that none of the workers of their queue has."""
     for queue, text in dict.fromkeys((spec.queue, spec.needs_text) for spec in specs):
         if not text:

@@ -1,5 +1,7 @@
 """Adding: jobs as rows, one or a hundred thousand. What a job gets that says nothing itself is decided in actions/."""
 
+from itertools import repeat
+
 from queuectl.model.job import Job, dumps
 from queuectl.model.value import Value
 from queuectl.store.jobs import CHUNK, listed
@@ -8,9 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from queuectl.model.batch import Batch
     from queuectl.model.job import JobSpec
     from queuectl.store.database import Tx
-    from queuectl.store.dialect import Row
+    from queuectl.store.dialect import Row, SqlValue
 
 _INSERTED = (
     "seq", "given_id", "state", "queue", "lane_id", "priority", "max_retries", "run_at", "created_at", "updated_at",
@@ -18,6 +21,8 @@ _INSERTED = (
     "parked_for", "deadline_ms", "deadline_at", "policy", "launch", "waits_for", "on_dead", "unique_key",
     "unique_for_ms", "group_name",
 )  # fmt: skip
+COLUMN_FIELDS = frozenset({"given_id", "command", "cwd", "priority", "max_retries", "timeout_ms"})
+"""Fields of a job that are one column each, whatever it says besides."""
 
 
 class Terms(Value):
@@ -41,6 +46,22 @@ def insert(
     `parked` names those, by their place, that wait for a limit from the start. Those that name parents wait for them.
     """
     tx.insert_many("jobs", _INSERTED, _rows(specs, seqs, terms, parked, tx.now))
+
+
+def insert_alike(tx: "Tx", batch: "Batch", seqs: "Sequence[int]", terms: "Mapping[str, Terms]") -> None:
+    """Add jobs that differ in COLUMN_FIELDS alone, under reserved numbers; the caller checked as for `insert`.
+
+    By columns, and without those that hold nothing: a row of its own for each takes as long as to write it.
+    """
+    [same] = _rows([batch.base], seqs[:1], terms, {}, tx.now)
+    columns: dict[str, Iterable[SqlValue]] = {
+        name: repeat(value) for name, value in zip(_INSERTED, same, strict=True) if value is not None
+    }
+    columns["seq"] = seqs
+    defaults = dict(zip(_INSERTED, same, strict=True))
+    for name in batch.names:
+        columns[name] = batch.column(name, defaults[name])  # type: ignore[assignment]
+    tx.insert_many("jobs", tuple(columns), zip(*columns.values(), strict=False))
 
 
 def insert_as_they_are(tx: "Tx", copies: "Sequence[Job]") -> None:
