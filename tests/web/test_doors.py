@@ -157,6 +157,15 @@ def test_what_is_done_today_is_counted_in_jobs_as_the_list_of_them_has_it(filled
     assert re.findall(r'<tr data-key="(\d+)"', whole_page(filled, path)) == ["1"]
 
 
+def test_states_are_counted_only_where_the_numbers_are_those_of_their_lists(filled: Site) -> None:
+    for path, is_counted in (("/jobs?queue=mail", True), ("/jobs?queue=mail&error=exit+code+3", False)):
+        states = whole_page(filled, path).split('id="states"')[1].split("</nav>")[0]
+
+        assert ('class="count"' in states) is is_counted
+        for href, count in figures_of(states):
+            assert size_of(filled, href) == count
+
+
 def test_runs_are_paged_without_a_gap_and_wrong_addresses_are_refused(filled: Site) -> None:
     path, keys = "/runs?result=failed", []
     while path:
