@@ -21,6 +21,11 @@ def page(site: Site, path: str) -> str:
     return answer.text
 
 
+def counted_dlq(site: Site) -> str:
+    """Return the page of the DLQ once its groups are counted; before that it shows the newest deaths alone."""
+    return wait_for(lambda: text if "card group" in (text := page(site, "/dlq")) else None, "the groups are counted")
+
+
 def test_every_page_of_an_empty_store_says_what_to_do(site: Site) -> None:
     pages = {path: page(site, path) for path in PAGES}
 
@@ -73,7 +78,7 @@ def test_nothing_that_people_wrote_turns_the_text_around_it(local_site: Site, tm
         cli.enqueue("--queue", "mail", f"sleep 60 # {turned}")
         cli.start("worker", "start", "--queue", "mail")
         cli.wait_for_state("2", "processing")
-        wait_for(lambda: "Purge" in page(local_site, "/dlq") or None, "the groups are counted")
+        counted_dlq(local_site)
 
         for path in ("/dlq", "/workers", "/schedules", "/schedules/beat", "/audit", "/settings"):
             text = re.sub(r"data-[a-z]+=(\"[^\"]*\"|'[^']*')|title=\"\\$[^\"]*\"", "", page(local_site, path))
@@ -137,7 +142,7 @@ def test_the_count_of_a_group_leads_to_exactly_the_jobs_it_counts(site: Site, cl
     cli.enqueue("--max-retries", "0", "--cwd", "/no/<i>such</i>/folder", "true")
     cli.drain()
 
-    shown = page(site, "/dlq")
+    shown = counted_dlq(site)
     [path] = re.findall(r'class="count" href="(/jobs[^"]*error=exit\+code\+1)"', shown)
     listed = page(site, path.replace("&amp;", "&"))
 
@@ -156,9 +161,7 @@ def test_a_well_known_exit_code_is_explained_beside_its_group(site: Site, cli: C
     cli.enqueue("--max-retries", "0", "exit 3")
     cli.drain()
 
-    shown = wait_for(
-        lambda: text if "exit code 127" in (text := page(site, "/dlq")) else None, "the groups are counted"
-    )
+    shown = counted_dlq(site)
 
     assert shown.count('class="means"') == 1
     assert "the command was not found" in shown
