@@ -367,6 +367,7 @@ def test_the_login_behind_a_proxy_stays_below_the_root_path_and_notes_who_came(p
     done = send_login(proxied_site, secret, **{"X-Forwarded-For": "6.6.6.6, 203.0.113.9", "X-Forwarded-Proto": "https"})
 
     assert done.headers["location"] == "/q/queues"
+    assert done.headers["set-cookie"].startswith("__Secure-queuectl_session_")
     assert "; Path=/q;" in done.headers["set-cookie"]
     assert done.headers["set-cookie"].endswith("; Secure")
     assert [act.target for act in acts_of(proxied_site.target, "login")] == ["from 203.0.113.9"]

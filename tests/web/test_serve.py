@@ -256,8 +256,15 @@ def test_with_a_certificate_it_serves_https_alone_and_cookies_stay_there(
         answer = connection.getresponse()
         answer.read()
         assert answer.status == 303
-        assert answer.headers["Set-Cookie"].endswith("; HttpOnly; SameSite=Strict; Secure")
-        assert answer.headers["Strict-Transport-Security"].startswith("max-age=")
+        transport = answer.headers["Strict-Transport-Security"]
+        assert transport.startswith("max-age=")
+        cookie = answer.headers["Set-Cookie"]
+        assert cookie.startswith(f"__Host-queuectl_session_{site.port}=")
+        assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict; Secure")
+        connection.request("GET", QUEUES, headers={"Cookie": cookie.partition(";")[0]})
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
         connection.request("POST", f"{QUEUES}/x/pause", headers={"Origin": origin.replace("https", "http")})
         answer = connection.getresponse()
         answer.read()

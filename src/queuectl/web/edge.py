@@ -1,13 +1,15 @@
 """Edge: what every request passes first and every answer last: bounds on what is sent, HEAD, and errors unforeseen."""
 
+import asyncio
 import sys
+import time
 import traceback
 from http import HTTPStatus
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from queuectl.errors import QueuectlError
-from queuectl.web.problems import BadRequest, TooLarge, answer_error, answer_problem
+from queuectl.web.problems import BadRequest, TooLarge, TooSlow, answer_error, answer_problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 2_000_000
 MAX_BULK_BYTES = 32_000_000
+SILENCE_SECONDS = 20.0
+"""How long nothing of a body may come."""
+BODY_SECONDS = 600.0
+"""How long all of it may take: 32 MB at 55 kB a second."""
 BULK_PATH = "/api/v1/jobs/bulk"
 
 
@@ -47,8 +53,8 @@ class Edge:
             _refuse_large(request, limit)
             inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
             await self._app(inner, _counted(receive, limit), out)
-        except _Answered:
-            pass
+        except (_Answered, ClientDisconnect):
+            pass  # nobody is there to be answered; whoever hangs up amid a body fills no log with it
         except QueuectlError as error:  # met outside of any handler
             if has_begun:
                 raise
@@ -86,15 +92,26 @@ def _too_large(limit: int) -> TooLarge:
 
 
 def _counted(receive: "Receive", limit: int) -> "Receive":
-    """Return what receives a body and refuses it beyond a limit, also where nobody said how long it would be."""
-    taken = 0
+    """Return what receives a body and refuses it beyond a limit, also where nobody said how long it would be.
+
+    It has to come in time, too: else whoever sends a byte now and then would be waited for without end.
+    """
+    taken, is_whole = 0, False
+    last = time.monotonic() + BODY_SECONDS
 
     async def counting() -> "Message":
-        nonlocal taken
-        message = await receive()
+        nonlocal taken, is_whole
+        if is_whole:  # what comes now is that the client has gone, however late
+            return await receive()
+        try:
+            async with asyncio.timeout(min(SILENCE_SECONDS, last - time.monotonic())):
+                message = await receive()
+        except TimeoutError:
+            raise TooSlow("the body did not come in time", hint="send it again, at once") from None
         taken += len(message.get("body", b""))
         if taken > limit:
             raise _too_large(limit)
+        is_whole = not message.get("more_body", False)
         return message
 
     return counting

@@ -115,7 +115,7 @@ class Guard:
     async def _arrival(self, request: Request) -> Arrival:
         if given := request.headers.getlist("authorization"):
             return _arrived(await self._by_token(request, given))
-        if session_id := request.cookies.get(cookie_of(request)):
+        if session_id := request.cookies.get(cookie_of(request, self._reach)):
             address = address_of(request, self._reach)
             known = await run_in_threadpool(self._logins.by_session, session_id, address)
             if known is None:
@@ -196,17 +196,21 @@ def is_secure(request: Request, reach: "Reach") -> bool:
     return reach.is_tls or request.headers.get("x-forwarded-proto", "").strip().lower() == "https"
 
 
-def cookie_of(request: Request) -> str:
-    """Return the name of the session's cookie: browsers hand cookies to every port of a host, so it has the port."""
+def cookie_of(request: Request, reach: "Reach") -> str:
+    """Return the name of the session's cookie: browsers hand cookies to every port of a host, so it has the port.
+
+    Under https the name keeps others of the domain, and whoever answers in its place by http, from setting one for us.
+    """
     server = request.scope.get("server") or ("", 0)
-    return f"queuectl_session_{server[1]}"
+    prefix = ("__Secure-" if reach.root_path else "__Host-") if is_secure(request, reach) else ""
+    return f"{prefix}queuectl_session_{server[1]}"
 
 
 def live_cookie(request: Request, reach: "Reach", session_id: str) -> str:
     """Return the cookie of a session: no script can read it, and no other site has it sent."""
     secure = "; Secure" if is_secure(request, reach) else ""
     path = reach.root_path or "/"
-    return f"{cookie_of(request)}={session_id}; Path={path}; HttpOnly; SameSite=Strict{secure}"
+    return f"{cookie_of(request, reach)}={session_id}; Path={path}; HttpOnly; SameSite=Strict{secure}"
 
 
 def dead_cookie(request: Request, reach: "Reach") -> str:

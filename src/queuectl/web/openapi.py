@@ -32,6 +32,7 @@ _DETAILS = {
     401: "this needs a token",
     403: "this needs the role operate; yours is read",
     404: "no job '12'",
+    408: "the body did not come in time",
     409: "job 12 is completed already",
     413: "the body has more than 2,000,000 bytes",
     415: "the body is to be JSON, but its Content-Type is text/plain",
@@ -45,6 +46,7 @@ _TITLES = {
     401: "Unauthorized",
     403: "Forbidden",
     404: "Not Found",
+    408: "Request Timeout",
     409: "Conflict",
     413: "Content Too Large",
     415: "Unsupported Media Type",
@@ -107,7 +109,7 @@ def _complete(operation: "Shape", method: str) -> None:
     has_body = "requestBody" in operation
     statuses = {400, 401, 403, 422, 429, 503, *operation.pop("x-problems", ())}
     if method != "get":
-        statuses.add(413)
+        statuses |= {408, 413}
     if has_body:
         statuses.add(415)
     if any(each["in"] == "path" for each in operation.get("parameters", ())):

@@ -35,6 +35,10 @@ class TooLarge(QueuectlError):
     """A body of more bytes than are taken."""
 
 
+class TooSlow(QueuectlError):
+    """A body that does not come in time."""
+
+
 class WrongMedia(QueuectlError):
     """A body of another kind than the one that is read here."""
 
@@ -55,6 +59,7 @@ _STATUSES = (
     (Forbidden, HTTPStatus.FORBIDDEN),
     (BadRequest, HTTPStatus.BAD_REQUEST),
     (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (TooSlow, HTTPStatus.REQUEST_TIMEOUT),
     (WrongMedia, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     (BadRange, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE),
     (Crowded, HTTPStatus.SERVICE_UNAVAILABLE),

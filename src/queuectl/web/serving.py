@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from queuectl.system.signals import on_stop_signals
+from queuectl.web.connection import Connection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def make_server(
         # What a proxy says of addresses is for the guard to judge: believed here, it would make anybody local.
         proxy_headers=False,
         server_header=False,
+        http=Connection,
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=STOP_SECONDS,

@@ -8,7 +8,9 @@ from fastapi import APIRouter, Header, Request
 from fastapi.responses import StreamingResponse
 
 from queuectl.model.shapes import counts_shape
+from queuectl.web.crowd import Crowd
 from queuectl.web.given import board_of, closing_of
+from queuectl.web.rest.following import Stream
 from queuectl.web.visitor import Reader
 
 TYPE_CHECKING = False
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
 
 BEAT_S = 15.0
 RETRY_MS = 2000
+MOST = 1000
+MOST_EACH = 250
+"""Each is an open connection, and there are only so many."""
 
 EXAMPLE = 'id: 7\nevent: change\ndata: {"version": 7, "store": "ok", "jobs": {"pending": 3}}\n\n'
 router = APIRouter(prefix="/events", tags=["events"])
+watchers = Crowd()
 
 
 @router.get(
@@ -36,18 +42,19 @@ router = APIRouter(prefix="/events", tags=["events"])
 )
 async def stream(
     request: Request,
-    _visitor: Reader,
+    visitor: Reader,
     last_event_id: Annotated[str, Header(description="The last event that was seen")] = "",
 ) -> StreamingResponse:
     """Tell when something in the store changed: an event `change` with the new version and the counts by state.
 
     The first one comes at once, unless it was seen already. A `beat` every 15 seconds says that the stream is alive.
     """
-    told = _events(board_of(request), closing_of(request), last_event_id)
-    return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    watchers.refuse_more(visitor.name, "streams of events are open", most=MOST, each=MOST_EACH)
+    told = _events(board_of(request), closing_of(request), last_event_id, visitor.name)
+    return Stream(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-async def _events(board: "Board", closing: asyncio.Event, seen: str) -> "AsyncIterator[str]":
+async def _events(board: "Board", closing: asyncio.Event, seen: str, who: str) -> "AsyncIterator[str]":
     loop = asyncio.get_running_loop()
     news = asyncio.Event()
 
@@ -60,7 +67,7 @@ async def _events(board: "Board", closing: asyncio.Event, seen: str) -> "AsyncIt
 
     ending = loop.create_task(end())
     try:
-        with board.watch(tell):
+        with watchers.place(who), board.watch(tell):  # counted when it begins: a client may leave before that
             yield f"retry: {RETRY_MS}\n\n"
             while not closing.is_set():
                 news.clear()

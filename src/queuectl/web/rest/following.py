@@ -16,7 +16,7 @@ from queuectl.model.value import Value
 from queuectl.runtime.follow import follow
 from queuectl.runtime.outputs import STDERR
 from queuectl.store import jobs
-from queuectl.web.problems import Crowded
+from queuectl.web.crowd import Crowd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MOST = 64
 """Each has a thread and a connection of its own."""
+MOST_EACH = 32
 BEAT_S = 15.0
 AHEAD = 32
 """So many events are made before the client has taken them in."""
@@ -63,7 +64,7 @@ class Asked(Value):
         return int(found[1]), int(found[2]), int(found[3])
 
 
-class _Stream(StreamingResponse):
+class Stream(StreamingResponse):
     """A stream that ends with its client, and not when somebody collects the garbage."""
 
     async def stream_response(self, send: "Send") -> None:
@@ -74,32 +75,21 @@ class _Stream(StreamingResponse):
             await self.body_iterator.aclose()  # type: ignore[attr-defined]
 
 
-class Followers:
+class Followers(Crowd):
     """Those who follow outputs now; of too many the next is turned away."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.count = 0
-
-    def response(self, target: "Target", asked: Asked, closing: asyncio.Event) -> StreamingResponse:
+    def response(self, target: "Target", asked: Asked, who: str, closing: asyncio.Event) -> StreamingResponse:
         """Return the stream of an output."""
         follower = _Follower(target, asked)
-        with self._lock:
-            if self.count >= MOST:
-                raise Crowded(f"{MOST} outputs are followed already", hint="close one of them, or read without follow")
-        told = self._told(follower, closing)
+        self.refuse_more(who, "outputs are followed", most=MOST, each=MOST_EACH)
+        told = self._told(follower, who, closing)
         headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
-        return _Stream(told, media_type="text/event-stream", headers=headers)
+        return Stream(told, media_type="text/event-stream", headers=headers)
 
-    async def _told(self, follower: "_Follower", closing: asyncio.Event) -> "AsyncIterator[str]":
-        with self._lock:  # not before: a client that left at once never comes here
-            self.count += 1
-        try:
+    async def _told(self, follower: "_Follower", who: str, closing: asyncio.Event) -> "AsyncIterator[str]":
+        with self.place(who):  # not before: a client that left at once never comes here
             async for event in follower.events(closing):
                 yield event
-        finally:
-            with self._lock:
-                self.count -= 1
 
 
 class _Follower:

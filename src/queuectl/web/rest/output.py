@@ -64,7 +64,7 @@ def get_output_of_job(
     request: Request,
     name: Id,
     stores: Given,
-    _visitor: Reader,
+    visitor: Reader,
     run: Annotated[Number, Query(description="of this run; by default the newest")] = None,
     attempt: Annotated[Number, Query(description="of the newest run with this attempt number")] = None,
     stream: Annotated[
@@ -101,7 +101,7 @@ def get_output_of_job(
             lines=lines,
             last_event_id=last_event_id,
         )
-        return followers.response(stores.target, asked, closing_of(request))
+        return followers.response(stores.target, asked, visitor.name, closing_of(request))
     assert chosen is not None
     printed, extent = _printed(stores, job, chosen, wanted)
     name = f"{job.id}-run{chosen.run}.log" if download else ""

@@ -1,0 +1,114 @@
+"""Who takes their time, or every place: nobody is waited for without end, and nobody keeps the others out."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from starlette.requests import ClientDisconnect
+
+from queuectl.web import connection, edge
+from queuectl.web.edge import Edge
+from queuectl.web.rest import events, following
+from tests.web.serving import Site
+from tests.web.streams import streaming
+from tests.web.tokens import bearer, token_of
+
+EVENTS = "/api/v1/events"
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+BODY = b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+
+
+@contextmanager
+def connected(site: Site) -> Iterator[socket.socket]:
+    with closing(socket.create_connection(("127.0.0.1", site.port), timeout=60)) as found:
+        yield found
+
+
+def status_of(found: socket.socket) -> int:
+    return int(found.makefile("rb").readline().split()[1])
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTT", HEAD], ids=["nothing", "a part of a line", "no end"])
+def test_whoever_does_not_say_in_time_what_they_ask_for_is_left(
+    local_site: Site, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.05)
+    with connected(local_site) as found:
+        found.sendall(sent)
+
+        assert found.recv(1) == b""
+
+
+def test_also_the_second_request_of_a_connection_is_waited_for_no_longer(
+    local_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connected(local_site) as found:
+        found.sendall(HEAD + b"\r\n")
+        while not found.recv(4096).endswith(b"}"):
+            pass
+        monkeypatch.setattr(connection, "HEAD_SECONDS", 0.05)
+        found.sendall(HEAD)
+
+        assert found.recv(1) == b""
+
+
+def test_a_stream_goes_on_beyond_the_time_for_a_head(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(events, "BEAT_S", 0.05)
+    with streaming(local_site) as stream:
+        for _ in range(5):
+            stream.next_event("beat")
+
+
+@pytest.mark.parametrize("bound", ["SILENCE_SECONDS", "BODY_SECONDS"])
+@pytest.mark.parametrize("path", [b"/api/v1/jobs", b"/login"])
+def test_a_body_that_does_not_come_in_time_is_refused(
+    local_site: Site, monkeypatch: pytest.MonkeyPatch, path: bytes, bound: str
+) -> None:
+    monkeypatch.setattr(edge, bound, 0.05)
+    body = BODY.replace(b"application/json", b"application/x-www-form-urlencoded") if path == b"/login" else BODY
+    with connected(local_site) as found:
+        found.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + body)
+
+        assert status_of(found) == 408
+
+
+def test_whoever_hangs_up_amid_a_body_fills_no_log(capfd: pytest.CaptureFixture[str]) -> None:
+    sent: list[object] = []
+
+    async def app(*_: object) -> None:
+        raise ClientDisconnect
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/login", "query_string": b"", "headers": []}
+    asyncio.run(Edge(app)(scope, receive, send))
+
+    assert (sent, capfd.readouterr().err) == ([], "")
+
+
+def test_nobody_takes_every_stream_of_events(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_EACH", 1)
+    other = bearer(token_of(local_site.target, "read", "other"))
+    with streaming(local_site) as stream:
+        stream.next_event()
+
+        refused = local_site.get(EVENTS)
+        assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+        with streaming(local_site, **other) as second:
+            second.next_event()
+            monkeypatch.setattr(events, "MOST", 2)
+            assert local_site.get(EVENTS, **bearer(token_of(local_site.target, "read", "third"))).status == 503
+
+
+def test_nobody_takes_every_place_of_those_who_follow(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "MOST_EACH", 0)
+    local_site.post("/api/v1/jobs", {"command": "true"})
+
+    assert local_site.get("/api/v1/jobs/1/output?follow=true").status == 503
