@@ -7,18 +7,20 @@ ALTER TABLE attempts ADD COLUMN waited_ms BIGINT;
 
 -- The queue it ran in, which its job may leave later. The default is where most are, so that only the others are written anew.
 ALTER TABLE attempts ADD COLUMN queue TEXT NOT NULL DEFAULT 'default';
-UPDATE attempts
-   SET queue = (SELECT queue FROM jobs WHERE seq = job_seq)
- WHERE job_seq IN (SELECT seq FROM jobs WHERE queue <> 'default');
 
 -- What came of a run, where its outcome leaves that open: a command that exited did well, failed, or asked to run later.
 -- Here, too, the default is what most runs came to.
 ALTER TABLE attempts ADD COLUMN result TEXT NOT NULL DEFAULT 'completed';
+
+-- Both at once: each time a row is written, its old version stays behind until a vacuum.
 UPDATE attempts
-   SET result = CASE WHEN outcome <> 'exited' THEN outcome
+   SET queue = COALESCE((SELECT jobs.queue FROM jobs WHERE jobs.seq = attempts.job_seq), attempts.queue),
+       result = CASE WHEN outcome <> 'exited' THEN outcome
+                     WHEN error IS NULL THEN 'completed'
                      WHEN substr(error, 1, 24) = 'asked to run again later' THEN 'snoozed'
                      ELSE 'failed' END
- WHERE outcome <> 'exited' OR error IS NOT NULL;
+ WHERE outcome <> 'exited' OR error IS NOT NULL
+    OR job_seq IN (SELECT seq FROM jobs WHERE queue <> 'default');
 
 -- Workers of the schema before this one go on until they are restarted, and leave the default in place: what they say
 -- failed must not count as completed.
