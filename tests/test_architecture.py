@@ -62,7 +62,6 @@ SETS_STATE = re.compile(
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 50
 LONGER = {
-    "queuectl.model.linechecks",
     "queuectl.runtime.worker",
     "queuectl.store.jobs",
     "queuectl.store.postgres",
