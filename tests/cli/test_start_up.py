@@ -8,8 +8,17 @@ import pytest
 
 from tests.program import Cli
 
-HEAVY = ("rich", "psycopg", "asyncio", "logging", "subprocess", "dataclasses", "typing", "datetime")
-ELSEWHERE = ("queuectl.runtime", "queuectl.web", "queuectl.api")
+HEAVY = (
+    "rich", "psycopg", "asyncio", "logging", "subprocess", "dataclasses", "typing", "datetime", "importlib", "locale",
+    "struct",
+)  # fmt: skip
+ELSEWHERE = (
+    "queuectl.runtime",
+    "queuectl.web",
+    "queuectl.api",
+    "queuectl.actions.selection",
+    "queuectl.model.joblines",
+)
 CODE = """
 import sys
 from queuectl.cli.main import main

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+from functools import partial
 
 from queuectl.errors import BadInput, UnknownName
 from queuectl.model.states import STATE_NAMES
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     Run = Callable[["Args"], int]
 
+# argparse asks for a translation of each word it may print: a millisecond, for what nobody installs.
+argparse._ = str  # type: ignore[attr-defined]
 # The default of a verb's option that its group has, too: `worker -n 3 start` keeps the 3 that was read before the verb.
 STANDS = argparse.SUPPRESS
 _COMMON_STANDS = {"db": STANDS, "json": STANDS}
@@ -88,8 +91,8 @@ class Parser(argparse.ArgumentParser):
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """argparse's, told its width: else it imports shutil, and that all compression, for each argument declared."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=_width())
+    def __init__(self, prog: str, width: int) -> None:
+        super().__init__(prog, max_help_position=30, width=width)
 
 
 def parse(name: str, module: "ModuleType", argv: "Sequence[str]", defaults: "Mapping[str, object]") -> Args:
@@ -124,7 +127,7 @@ def make_parser(name: str, module: "ModuleType", defaults: "Mapping[str, object]
         prog=f"queuectl {name}",
         description=module.__doc__,
         epilog=_examples(module.EXAMPLES),
-        formatter_class=_Formatter,
+        formatter_class=partial(_Formatter, width=_width()),
         allow_abbrev=False,
     )
     parser.takes_words = getattr(module, "TAKES_WORDS", False)
@@ -155,7 +158,7 @@ def add_verbs(
             help=about,
             description=about,
             epilog=_examples(examples),
-            formatter_class=_Formatter,
+            formatter_class=parser.formatter_class,
             allow_abbrev=False,
         )
         add_common(made[verb], _COMMON_STANDS)

@@ -3,7 +3,6 @@
 import os
 
 from queuectl.actions.connect import Target, connect, locate
-from queuectl.actions.selection import no_such_job
 from queuectl.store import jobs
 from queuectl.system.host import user_at_host
 
@@ -32,5 +31,7 @@ def find_job(tx: "Tx", job_id: str) -> "Job":
     """Return the job a person names, or raise."""
     job = jobs.find(tx, job_id)
     if job is None:
+        from queuectl.actions.selection import no_such_job  # most find theirs, and some look for none
+
         raise no_such_job(tx, job_id)
     return job

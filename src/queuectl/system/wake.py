@@ -1,7 +1,6 @@
 """Wake-up on one host: who makes work ready, or changes jobs, touches a file; others watch it through inotify."""
 
 import os
-import struct
 
 _IN_ATTRIB = 0x00000004
 _IN_IGNORED = 0x00008000
@@ -40,6 +39,8 @@ class WakeWatch:
 
     def drain(self) -> None:
         """Take in what was seen, so that the descriptor rests again; a file that was removed is made anew."""
+        import struct  # who touches alone does without it
+
         seen = 0
         if self.fd is not None:
             try:
