@@ -61,7 +61,8 @@ async function fetchAgain() {
   state.fetchedAt = Date.now();
   try {
     const address = location.href;
-    const answer = await fetch(address, { headers, credentials: "same-origin", cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await fetch(address, { headers, credentials: "same-origin", cache: "no-store", signal });
     if (answer.redirected && new URL(answer.url).pathname !== location.pathname) location.reload();
     const type = answer.headers.get("content-type") ?? "";
     const text = await answer.text();
