@@ -96,10 +96,10 @@ def test_two_that_are_killed_at_random_for_a_simulated_month_fire_each_instant_o
     clock = tmp_path / "clock"
     _set(clock, NOW)
     db.read_clock = FakeClock()
-    lines = {"hourly": "17 * * * *", "nightly": "30 2 * * *", "often": "*/20 8-18 * * mon-fri"}
+    lines = {"daily": "17 */3 * * *", "nightly": "30 2 * * *", "often": "*/20 8-10 * * mon-fri"}
     for name, line in lines.items():
         scheduling.add(db, name, _asked(cron=line), {"command": "true"}, who="ann")
-    scheduling.add(db, "period", _asked(every="53m", jitter="10m"), {"command": "true"}, who="ann")
+    scheduling.add(db, "period", _asked(every="193m", jitter="10m"), {"command": "true"}, who="ann")
     known = db.read(schedules.all_schedules)
     end = NOW + 30 * DAY_MS
     wanted = {
@@ -114,10 +114,10 @@ def test_two_that_are_killed_at_random_for_a_simulated_month_fire_each_instant_o
     now, kills = NOW, 0
     try:
         while now < end:
-            now = min(end, now + dice.choice([HOUR_MS, 5 * HOUR_MS, 7 * MINUTE_MS]))
+            now = min(end, now + dice.choice([3 * HOUR_MS, 15 * HOUR_MS, 21 * MINUTE_MS]))
             _set(clock, now)
             time.sleep(dice.uniform(0, 0.03))  # where they are in their work is for chance to say
-            if dice.random() < 0.15:
+            if dice.random() < 0.3:
                 place = dice.randrange(2)
                 _kill(living[place])
                 living[place] = _start(target, clock)
