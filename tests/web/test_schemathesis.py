@@ -1,6 +1,9 @@
 """The whole REST API under generated requests, good and bad: no 5xx, and every answer as it is described."""
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +17,12 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks
 
-from tests.program import Cli
-from tests.web.serving import Site
+from queuectl.actions.connect import Target, locate
+from tests.program import running_cli
+from tests.web.serving import Site, serving
+
+Met = dict[str, set[int]]
+"""The statuses that the requests of each operation met."""
 
 STREAMS = "/api/v1/events"
 EACH = 2
@@ -45,42 +52,56 @@ def _lines(_context: SerializationContext, value: object) -> bytes:
     return value.encode(errors="replace") if isinstance(value, str) else json.dumps(value).encode()
 
 
+@pytest.fixture
+def sites(sqlite_target: Target, postgres_url: str, tmp_path: Path) -> Iterator[list[Site]]:
+    """The web face of a store of each kind: to think of a request takes longer than to send it twice."""
+    environ = {"QUEUECTL_HOME": str(tmp_path / "home-beside"), "QUEUECTL_DATABASE_URL": postgres_url}
+    with serving(sqlite_target) as one, serving(locate(None, environ)) as other:
+        yield [one, other]
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore")
-def test_no_request_breaks_the_server_or_gets_an_answer_that_is_not_described(site: Site, cli: Cli) -> None:
-    schema = schemathesis.openapi.from_url(f"{site.url}/openapi.json").exclude(path=STREAMS)
+def test_no_request_breaks_the_server_or_gets_an_answer_that_is_not_described(
+    sites: list[Site], tmp_path: Path
+) -> None:
+    schema = schemathesis.openapi.from_url(f"{sites[0].url}/openapi.json").exclude(path=STREAMS)
     operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
     # What has run comes first: other requests delete it.
     operations.sort(key=lambda each: not each.path.endswith(("/output", "/dlq/retry")))
-    met: dict[str, set[int]] = {}
-    _have_something(site)
-    site.post("/api/v1/jobs", {"command": "exit 23", "max_retries": 0})
-    cli.drain()
+    for site in sites:
+        _have_something(site)
+        site.post("/api/v1/jobs", {"command": "exit 23", "max_retries": 0})
+        with running_cli(site.target, tmp_path) as cli:
+            cli.drain()
 
-    with requests.Session() as session:
+    met: list[Met] = [{} for _ in sites]
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(requests.Session()) for _ in sites]
         for operation in operations:
-            _have_something(site)
-            asked = Asked(site, session, operation, met.setdefault(operation.label, set()))
+            for site in sites:
+                _have_something(site)
+            statuses = [each.setdefault(operation.label, set()) for each in met]
+            asked = Asked([*zip(sites, sessions, statuses, strict=True)], operation)
             asked.examples()
             asked.good()
             asked.bad()
 
-    described = site.get("/openapi.json").json()["paths"]
-    assert len(met) == sum(len(methods) for path, methods in described.items() if path != STREAMS)
-    assert set().union(*met.values()) >= {200, 201, 404, 409, 422}
-    assert [label for label, statuses in met.items() if not statuses & {200, 201, 206, 409}] == []
+    described = sites[0].get("/openapi.json").json()["paths"]
+    for each in met:
+        assert len(each) == sum(len(methods) for path, methods in described.items() if path != STREAMS)
+        assert set().union(*each.values()) >= {200, 201, 404, 409, 422}
+        assert [label for label, statuses in each.items() if not statuses & {200, 201, 206, 409}] == []
 
 
 class Asked:
-    """The requests of one operation, and the statuses they met."""
+    """The requests of one operation, sent to each site over its session, and the statuses they met there."""
 
     def __init__(
-        self, site: Site, session: requests.Session, operation: APIOperation[Any, Any, Any, Any], met: set[int]
+        self, sites: list[tuple[Site, requests.Session, set[int]]], operation: APIOperation[Any, Any, Any, Any]
     ) -> None:
-        self._site = site
-        self._session = session
+        self._sites = sites
         self._operation = operation
-        self._met = met
         names = [each.name for each in operation.path_parameters]
         self._there = {name: THERE[name] for name in names} or None
 
@@ -103,8 +124,9 @@ class Asked:
         def send(case: Case[Any]) -> None:
             if case.query:
                 case.query.pop("follow", None)  # it would not end
-            answer = case.call_and_validate(base_url=self._site.url, session=self._session, checks=CHECKS, timeout=60)
-            self._met.add(answer.status_code)
+            for site, session, met in self._sites:
+                answer = case.call_and_validate(base_url=site.url, session=session, checks=CHECKS, timeout=60)
+                met.add(answer.status_code)
 
         try:
             send()
