@@ -23,7 +23,7 @@ demo: .venv/.installed ## Show the main job end to end in a throw-away home
 test: .venv/.dev ## Run all tests on SQLite and PostgreSQL; ARGS='-k claim' passes arguments on
 	@sh tests/packages.sh
 	@$(PY) -m compileall -q src tests # thousands of processes start; where nothing may be cached, each would compile it all
-	@$(PY) -m pytest -q -n $$($(PY) -c 'import os; print(max(4, os.cpu_count() or 1))') --dist worksteal \
+	@$(PY) -m pytest -q -n $$($(PY) -c 'import os; print(4 + (os.cpu_count() or 1))') --dist worksteal \
 		$(PYTEST_ARGS) $(ARGS)
 
 chaos: .venv/.dev ## Kill, freeze and cut everything at random; SECONDS=60 SEED=7 DATABASE=sqlite|postgres|both

@@ -41,17 +41,28 @@ def pytest_configure_node(node: Node) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let each worker of a parallel run begin with its share of the tests that wait for long, so that none ends it."""
+    """Let half of the workers of a parallel run begin with the tests that wait for long, so that none of them ends it.
+
+    The other half has the processors meanwhile: if all began with them, all would wait at once.
+    """
     handed_down: dict[str, int] = getattr(config, "workerinput", {})
     workers = int(handed_down.get("workercount", 1))
+    waiting = -(-workers // 2)
     patient = [item for item in items if item.path.stem in WAIT_FOR_LONG]
     quick = [item for item in items if item.path.stem not in WAIT_FOR_LONG]
-    share = -(-len(quick) // workers)
-    items[:] = [
-        item
-        for number in range(workers)
-        for item in (*patient[number::workers], *quick[number * share : (number + 1) * share])
-    ]
+    shares = [patient[number::waiting] for number in range(waiting)]
+    items[:] = [item for number in range(workers) for item in _share(number, workers, len(items), shares, quick)]
+
+
+def _share(
+    number: int, workers: int, total: int, patient: list[list[pytest.Item]], quick: list[pytest.Item]
+) -> list[pytest.Item]:
+    """Take from the quick tests what a worker has to do beside its patient ones, if it has any."""
+    begins_with = patient[number] if number < len(patient) else []
+    size = total * (number + 1) // workers - total * number // workers
+    rest = quick[: max(0, size - len(begins_with))] if number < workers - 1 else quick[:]
+    del quick[: len(rest)]
+    return [*begins_with, *rest]
 
 
 def pytest_unconfigure() -> None:
