@@ -1,5 +1,6 @@
 """Who is let in, from where, and who may write."""
 
+import asyncio
 import re
 import socket
 from collections.abc import Iterator
@@ -12,7 +13,10 @@ from queuectl.actions.connect import Target, connect
 from queuectl.store import tokens
 from queuectl.system.host import user_at_host
 from queuectl.web import app
+from queuectl.web.guard import Guard
+from queuectl.web.logins import Logins
 from queuectl.web.reach import Reach, host_of, is_loopback
+from queuectl.web.stores import Stores
 from tests.program import wait_for
 from tests.web.serving import Answer, Site, serving
 from tests.web.tokens import acts_of, bearer, cookie_in, revoke, send_login, token_of
@@ -78,6 +82,30 @@ def test_two_hosts_are_no_host(local_site: Site) -> None:
     assert send_raw(local_site, f"GET {QUEUES} HTTP/1.1", "Host: localhost", "Host: evil.example") in (400, 421)
     assert send_raw(local_site, f"GET {QUEUES} HTTP/1.0") in (400, 421)
     assert send_raw(local_site, f"GET {QUEUES} HTTP/1.1", "Host: localhost") == 200
+
+
+@pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "evil.example"]])
+def test_two_hosts_or_none_go_no_further_whatever_the_server_below_lets_pass(
+    sqlite_target: Target, hosts: list[str]
+) -> None:
+    scope = {
+        "type": "http", "method": "GET", "path": QUEUES, "query_string": b"", "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80), "headers": [(b"host", host.encode()) for host in hosts],
+    }  # fmt: skip
+    sent: list[dict[str, object]] = []
+
+    async def beyond(*_: object) -> None:
+        sent.append({"status": 200})
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    asyncio.run(Guard(beyond, reach=Reach(), logins=Logins(Stores(sqlite_target)))(scope, receive, send))  # type: ignore[arg-type]
+
+    assert sent[0]["status"] == 421
 
 
 @pytest.mark.parametrize(

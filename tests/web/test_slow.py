@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 
 import pytest
 from starlette.requests import ClientDisconnect
@@ -60,6 +61,16 @@ def test_a_stream_goes_on_beyond_the_time_for_a_head(local_site: Site, monkeypat
     with streaming(local_site) as stream:
         for _ in range(5):
             stream.next_event("beat")
+
+
+def test_whoever_asks_for_the_head_of_a_stream_is_not_given_its_body(local_site: Site) -> None:
+    with closing(HTTPConnection("127.0.0.1", local_site.port, timeout=10)) as found:
+        found.request("HEAD", EVENTS)
+        head = found.getresponse()
+        assert (head.status, head.read()) == (200, b"")
+        found.request("GET", "/healthz")
+
+        assert found.getresponse().status == 200  # had the stream gone on, this would wait for its end
 
 
 @pytest.mark.parametrize("bound", ["SILENCE_SECONDS", "BODY_SECONDS"])
