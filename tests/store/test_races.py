@@ -227,7 +227,7 @@ def test_without_the_guard_of_state_and_worker_the_second_settle_overwrites_the_
 ) -> None:
     """Either of `state = 'processing'` and `worker_id = :worker_id` would do: a settled row has no worker."""
     held = claimed_job(db)
-    monkeypatch.setattr(moves, "_SETTLE", fence_without("state = 'processing' AND", "AND worker_id = :worker_id"))
+    remove_from_fence(monkeypatch, "state = 'processing' AND", "AND worker_id = :worker_id")
 
     first, second = race(by_store(held, SUCCESS), by_store(held, CANCELLED))
 
@@ -242,7 +242,7 @@ def test_without_the_guard_of_the_run_number_a_late_settle_ends_the_next_run_of_
     held = claimed_job(db)
     settle_run(db, held, Outcome.handed_back())
     claim_one(db)
-    monkeypatch.setattr(moves, "_SETTLE", fence_without("AND run = :run"))
+    remove_from_fence(monkeypatch, "AND run = :run")
 
     late = by_store(held, SUCCESS)(db)
 
@@ -257,7 +257,7 @@ def test_without_the_guard_of_run_and_worker_a_late_settle_ends_the_run_of_anoth
     held = claimed_job(db)
     settle_run(db, held, Outcome.handed_back())
     claim_one(db, add_worker(db, "w2"))
-    monkeypatch.setattr(moves, "_SETTLE", fence_without("AND run = :run", "AND worker_id = :worker_id"))
+    remove_from_fence(monkeypatch, "AND run = :run", "AND worker_id = :worker_id")
 
     late = by_store(held, SUCCESS)(db)
 
@@ -562,13 +562,14 @@ def add_workers(db: Database) -> None:
     add_worker(db, "w2")
 
 
-def fence_without(*guards: str) -> str:
-    """Return the settle statement with some of its guards removed."""
-    text = moves._SETTLE
-    for guard in guards:
-        assert guard in text
-        text = text.replace(guard, "")
-    return text
+def remove_from_fence(monkeypatch: pytest.MonkeyPatch, *guards: str) -> None:
+    """Let jobs be settled by statements that lack some of their guards."""
+    for name in ("_SETTLE_ALONE", "_SETTLE_WITH_OTHERS"):
+        text: str = getattr(moves, name)
+        for guard in guards:
+            assert guard in text
+            text = text.replace(guard, "")
+        monkeypatch.setattr(moves, name, text)
 
 
 def by_store(held: Claim, verdict: Verdict) -> Callable[[Database], Job | None]:

@@ -25,8 +25,11 @@ _SETTLE = """
            finished_at = :finished_at, exit_code = :exit_code, error = :error, worker_id = NULL, cancel_requested = 0,
            units = NULL, updated_at = :now
      WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id
-    RETURNING has_dependents
 """
+# Others may come to wait for a job while it runs. Most have nobody, and then nothing need be told: on SQLite RETURNING
+# builds a table for its rows.
+_SETTLE_ALONE = f"{_SETTLE} AND has_dependents = 0"
+_SETTLE_WITH_OTHERS = f"{_SETTLE} RETURNING has_dependents"
 
 # Looked up first and moved after: most of the time nothing is due, and then this is one probe of jobs_due.
 _DUE = """
@@ -67,11 +70,11 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
         "now": tx.now,
         **claim.fence,
     }
-    row = tx.row(_SETTLE, changes)
-    if row is None:
+    has_dependents = _settle(tx, job, changes)
+    if has_dependents is None:
         return None
     return job.replace(
-        has_dependents=row[0],  # others may have come to wait for it while it ran
+        has_dependents=has_dependents,
         state=verdict.state,
         attempts=job.attempts + verdict.charged,
         losses=job.losses + verdict.losses,
@@ -84,6 +87,14 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
         units=None,
         updated_at=tx.now,
     )
+
+
+def _settle(tx: "Tx", job: Job, changes: "dict[str, SqlValue]") -> int | None:
+    """Write it and return whether others wait for the job; None means the claim was lost."""
+    if not job.has_dependents and tx.changed(_SETTLE_ALONE, changes):
+        return 0
+    row = tx.row(_SETTLE_WITH_OTHERS, changes)
+    return None if row is None else int(row[0] or 0)
 
 
 def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:
