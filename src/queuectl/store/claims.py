@@ -28,8 +28,8 @@ STUCK_WORDS = "cannot be ended"
 # history, future or paused jobs. Two plain statements, not UPDATE ... FROM (SELECT ...) RETURNING: on SQLite the one
 # statement takes 148 us, since it builds three ephemeral tables, and the two take 35 us; on PostgreSQL the difference
 # is one round trip of 70 us.
-_HEAD = f"""
-    SELECT {COLUMNS}
+_HEAD = """
+    SELECT {columns}
       FROM jobs
      WHERE state = 'pending' AND lane_id = :lane_id AND losses < :most_losses
      ORDER BY priority DESC, seq
@@ -41,13 +41,21 @@ _IS_PLAIN = """
               JOIN queues q ON q.name = l.queue
              WHERE l.id = :lane_id AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
 """
-# How long it waited: since Job.ready_at.
-_START = """
+_STARTED = {
+    "state": "'processing'",
+    "run": "run + 1",
+    "worker_id": ":worker_id",
+    "started_at": ":now",
+    "updated_at": ":now",
+    "waited_ms": "CASE WHEN updated_at < :now THEN :now - updated_at ELSE 0 END",  # since Job.ready_at
+}
+_START = f"""
     UPDATE jobs
-       SET state = 'processing', run = run + 1, worker_id = :worker_id, started_at = :now, updated_at = :now,
-           waited_ms = CASE WHEN updated_at < :now THEN :now - updated_at ELSE 0 END
-     WHERE state = 'pending' AND seq IN ({seqs})
+       SET {", ".join(f"{name} = {value}" for name, value in _STARTED.items())}
+     WHERE state = 'pending' AND seq IN ({{seqs}})
 """
+_AS_STARTED = ", ".join(_STARTED.get(name, name) for name in Job.FIELDS)
+"""The columns of a job as they will be once it is started: what it costs to change a Job is saved."""
 
 
 class Taken(Value):
@@ -82,8 +90,12 @@ def claim(tx: "Tx", taker: Taker, wanted: int, lanes_seen: "list[Row] | None" = 
 
 def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str) -> list[Job] | None:
     """Take the next jobs of a lane; None means that it takes more care, and nothing was taken."""
-    heads = _heads_of(tx, {lane_id: wanted}, is_plain=True)
-    return None if not heads or any(map(_asks_for_care, heads)) else _start(tx, heads, worker_id)
+    params = {"lane_id": lane_id, "wanted": wanted, "most_losses": MAX_LOSSES, "worker_id": worker_id, "now": tx.now}
+    jobs = [Job.of_row(row) for row in tx.rows(_plain_head(tx.dialect.skip_locked), params)]
+    if not jobs or any(map(_asks_for_care, jobs)):
+        return None
+    _mark_started(tx, jobs, worker_id)
+    return jobs
 
 
 def _claim_with_care(tx: "Tx", taker: Taker, wanted: int, seen: Map, *, is_idle: bool) -> Taken:
@@ -206,12 +218,9 @@ def cancel_requests(tx: "Tx", worker_id: str) -> list[int]:
     return [int(row[0] or 0) for row in rows]
 
 
-def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES, *, is_plain: bool = False) -> list[Job]:
-    """Return the next jobs of some lanes, so many of each, in the order in which they should run.
-
-    `is_plain` says that they were found to be open and unlimited a while ago: those that are not any more give nothing.
-    """
-    sql = _head(tx.dialect.skip_locked, is_plain=is_plain and not tx.dialect.is_local)
+def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES) -> list[Job]:
+    """Return the next jobs of some lanes, so many of each, in the order in which they should run."""
+    sql = _head(tx.dialect.skip_locked)
     heads: list[Job] = []
     for lane_id, wanted in shares.items():
         params = {"lane_id": lane_id, "wanted": wanted, "most_losses": most_losses}
@@ -225,8 +234,17 @@ def _order(job: Job) -> tuple[int, int]:
 
 
 @cache
-def _head(skip_locked: str, *, is_plain: bool) -> str:
-    return f"{_HEAD.replace('ORDER BY', f'AND {_IS_PLAIN} ORDER BY') if is_plain else _HEAD} {skip_locked}"
+def _head(skip_locked: str) -> str:
+    return f"{_HEAD.format(columns=COLUMNS)} {skip_locked}"
+
+
+@cache
+def _plain_head(skip_locked: str) -> str:
+    """Return the statement for a lane that was found to be open and unlimited; where others can have changed that since,
+    it gives nothing then.
+    """
+    head = _HEAD.format(columns=_AS_STARTED)
+    return f"{head.replace('ORDER BY', f'AND {_IS_PLAIN} ORDER BY')} {skip_locked}" if skip_locked else head
 
 
 def _asks_for_care(job: Job) -> bool:
@@ -303,16 +321,20 @@ def _is_first_of_its_kind(tx: "Tx", worker_id: str) -> bool:
 
 
 def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
-    for start in range(0, len(heads), CHUNK):
-        names, params = listed("seq", [job.seq for job in heads[start : start + CHUNK]])
-        begun = tx.changed(_start_sql(names), {**params, "worker_id": worker_id, "now": tx.now})
-        if begun != len(params):
-            raise AssertionError(f"{begun} of {len(params)} jobs that this transaction holds could be started")
+    _mark_started(tx, heads, worker_id)
     for job in heads:
         if job.units is not None:
             tx.changed("UPDATE jobs SET units = :units WHERE seq = :seq", {"units": job.units, "seq": job.seq})
     changes = {"state": State.PROCESSING, "worker_id": worker_id, "started_at": tx.now, "updated_at": tx.now}
     return [job.replace(run=job.run + 1, waited_ms=max(0, tx.now - job.ready_at), **changes) for job in heads]
+
+
+def _mark_started(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> None:
+    for start in range(0, len(heads), CHUNK):
+        names, params = listed("seq", [job.seq for job in heads[start : start + CHUNK]])
+        begun = tx.changed(_start_sql(names), {**params, "worker_id": worker_id, "now": tx.now})
+        if begun != len(params):
+            raise AssertionError(f"{begun} of {len(params)} jobs that this transaction holds could be started")
 
 
 @cache
