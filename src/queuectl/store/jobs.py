@@ -1,5 +1,7 @@
 """Jobs: finding, listing and counting them. Adding is in adding.py, changes of state in claims.py and moves.py."""
 
+from functools import lru_cache
+
 from queuectl.errors import BadInput
 from queuectl.model.job import Job, read_list
 from queuectl.model.states import Hindrance, State
@@ -437,5 +439,11 @@ _STATE_WHERE = {
 
 def listed(name: str, values: "Sequence[SqlValue]") -> "tuple[str, dict[str, SqlValue]]":
     """Return the placeholders of an IN list and their values."""
-    params = {f"{name}_{number}": value for number, value in enumerate(values)}
-    return ", ".join(f":{key}" for key in params), params
+    marks, keys = _marks(name, len(values))
+    return marks, dict(zip(keys, values, strict=True))
+
+
+@lru_cache(maxsize=64)
+def _marks(name: str, count: int) -> tuple[str, list[str]]:
+    keys = [f"{name}_{number}" for number in range(count)]
+    return ", ".join(f":{key}" for key in keys), keys
