@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 COLUMNS = columns_of(Attempt)
 
 _WRITTEN = (*Attempt.FIELDS, "result")
-_INSERT = f"""
-    INSERT INTO attempts ({", ".join(_WRITTEN)})
-    VALUES ({", ".join(f":{name}" for name in _WRITTEN)})
-"""
 
 
 def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
     """Put a run that ended on record."""
     job, outcome = claim.job, report.outcome
-    tx.changed(
-        _INSERT,
+    # A run of a job that keeps stderr apart has some, also where nobody could report it.
+    lacks_stderr = job.split_output and report.stderr_bytes is None
+    tx.insert(
+        "attempts",
         {
             "job_seq": job.seq,
             "run": job.run,
@@ -46,7 +44,9 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "output_bytes": report.output_bytes,
             "output_file": report.output_file,
             "output_tail": report.output_tail,
-            **_stderr(job, report),
+            "stderr_bytes": 0 if lacks_stderr else report.stderr_bytes,
+            "stderr_file": report.stderr_file,
+            "stderr_tail": b"" if lacks_stderr else report.stderr_tail,
             "waited_ms": job.waited_ms,
             "queue": job.queue,
             "result": result_of(outcome.kind, outcome.error).value,
@@ -92,16 +92,6 @@ def runs_of(tx: "Tx", job: "Job", first_run: int = 1) -> list[Attempt]:
     if job.state is State.PROCESSING and job.worker_id is not None:
         runs.append(_under_way(tx, job, job.worker_id))
     return runs
-
-
-def _stderr(job: "Job", report: "Report") -> "dict[str, SqlValue]":
-    """Return what is kept of stderr; a run of a job that keeps it apart has it, also where nobody could report it."""
-    is_missing = job.split_output and report.stderr_bytes is None
-    return {
-        "stderr_bytes": 0 if is_missing else report.stderr_bytes,
-        "stderr_file": report.stderr_file,
-        "stderr_tail": b"" if is_missing else report.stderr_tail,
-    }
 
 
 def _under_way(tx: "Tx", job: "Job", worker_id: str) -> Attempt:

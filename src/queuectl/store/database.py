@@ -63,6 +63,10 @@ class Tx:
         """Run a statement and return how many rows it changed."""
         return self.dialect.changed(sql, params)
 
+    def insert(self, table: str, values: "Params") -> None:
+        """Insert one row."""
+        self.dialect.insert(table, values)
+
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
         """Insert many rows at once."""
         self.dialect.insert_many(table, columns, rows)

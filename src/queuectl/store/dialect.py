@@ -67,6 +67,10 @@ class Dialect(ABC):
         """Run a statement and return how many rows it changed."""
 
     @abstractmethod
+    def insert(self, table: str, values: "Params") -> None:
+        """Insert one row."""
+
+    @abstractmethod
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
         """Insert rows as fast as this database can."""
 

@@ -2,6 +2,7 @@
 
 import encodings.ascii  # noqa: F401 - psycopg asks for it later, and a signal handler that connects amid that fails
 import re
+from functools import lru_cache
 from itertools import chain, islice
 
 import psycopg
@@ -134,17 +135,22 @@ class PostgresDialect(Dialect):
         """Run a statement and return how many rows it changed."""
         return self._cursor.execute(self._text(sql), params).rowcount
 
+    def insert(self, table: str, values: "Params") -> None:
+        """Insert one row."""
+        self._cursor.execute(_insert(table, tuple(values)), tuple(values.values()))
+
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
         """Insert a few rows by INSERT, many by COPY, as they come."""
         rows = iter(rows)
         first = list(islice(rows, COPY_FROM_ROWS))
-        names = ", ".join(columns)
+        if len(first) == 1:
+            self._cursor.execute(_insert(table, tuple(columns)), first[0])  # half of what a list of one takes
+            return
         with self.connection.cursor() as cursor:
             if len(first) < COPY_FROM_ROWS:
-                marks = ", ".join(["%s"] * len(columns))
-                cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", first)
+                cursor.executemany(_insert(table, tuple(columns)), first)
                 return
-            with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+            with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
                 for row in chain(first, rows):
                     copy.write_row(row)
 
@@ -376,6 +382,11 @@ class PostgresDialect(Dialect):
         if text is None:
             text = self._texts[sql] = _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
         return text
+
+
+@lru_cache(maxsize=64)
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
 
 
 def hears_notifications(url: str, within_s: float) -> bool:
