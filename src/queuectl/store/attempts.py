@@ -35,7 +35,7 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "host": host,
             "started_at": job.started_at,
             "finished_at": tx.now,
-            "outcome": outcome.kind.value,
+            "outcome": outcome.kind,
             "exit_code": outcome.exit_code,
             "signal": outcome.signal,
             "error": outcome.error,
@@ -49,7 +49,7 @@ def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
             "stderr_tail": b"" if lacks_stderr else report.stderr_tail,
             "waited_ms": job.waited_ms,
             "queue": job.queue,
-            "result": result_of(outcome.kind, outcome.error).value,
+            "result": result_of(outcome.kind, outcome.error),
         },
     )
 

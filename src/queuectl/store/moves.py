@@ -60,7 +60,7 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
     _check(verdict.move, verdict.state)
     job = claim.job
     changes: dict[str, SqlValue] = {
-        "state": verdict.state.value,
+        "state": verdict.state,
         "charged": verdict.charged,
         "losses": verdict.losses,
         "run_at": job.run_at if verdict.delay_ms is None else tx.now + verdict.delay_ms,
