@@ -96,6 +96,7 @@ class PostgresDialect(Dialect):
         self._silent_seconds = SILENT_SECONDS if is_patient else HASTY_SILENT_SECONDS
         self._connect_seconds = CONNECT_SECONDS if is_patient else HASTY_CONNECT_SECONDS
         self._texts: dict[str, str] = {}
+        self._notices: list[str] = []
         self._is_listening = False
         self._channel = CHANNEL
         self._is_notified = False
@@ -109,6 +110,7 @@ class PostgresDialect(Dialect):
             self.connection = self._connect()
             if self._is_listening:
                 self.listen(self._channel)
+        self._notices.clear()
         # Two statements in one text cannot be prepared, and psycopg prepares what it sees often.
         cursor = self._cursor.execute(_BEGIN if writing else _BEGIN_READING, prepare=False)
         cursor.nextset()
@@ -116,8 +118,8 @@ class PostgresDialect(Dialect):
         return int(row[0] or 0) if row else 0
 
     def commit(self) -> None:
-        """Commit, synchronously as the server is set up."""
-        self._cursor.execute("COMMIT", prepare=False)
+        """Commit, synchronously as the server is set up; what is to be announced goes with it, in one round trip."""
+        self._cursor.execute("; ".join([*self._notices, "COMMIT"]), prepare=False)
 
     def rollback(self) -> None:
         """Undo; a broken connection has undone it already."""
@@ -250,11 +252,12 @@ class PostgresDialect(Dialect):
 
     def announce(self) -> None:
         """Notify at commit; PostgreSQL folds equal notifications of one transaction into one."""
-        self.connection.execute(f"NOTIFY {CHANNEL}")
+        self._notices.append(f"NOTIFY {CHANNEL}")
 
     def announce_change(self, now: int) -> None:
         """Notify at commit if somebody watches: the server makes commits that notify one at a time."""
-        self.rows(f"SELECT pg_notify('{CHANGE_CHANNEL}', '') WHERE {self.is_watched}", {"now": now})
+        is_watched = self.is_watched.replace(":now", str(now))
+        self._notices.append(f"SELECT pg_notify('{CHANGE_CHANNEL}', '') WHERE {is_watched}")
 
     def listen(self, channel: str = CHANNEL) -> None:
         """Ask for notifications on this connection; `descriptor` turns readable when one arrives while it rests."""
