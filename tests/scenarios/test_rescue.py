@@ -386,13 +386,13 @@ def killed_before_noting_a_pid(folder: Path, cleared: Path) -> dict[str, str]:
     (folder / "sitecustomize.py").write_text(
         "import os, time\n"
         "from queuectl.system.liveness import LifeLock\n"
-        "note = LifeLock.note_start\n"
-        "def note_or_die(self, leader):\n"
-        "    if leader.pid and leader.run == 1:\n"
+        "note = LifeLock.note_pid\n"
+        "def note_or_die(self, leader, pid, since):\n"
+        "    if leader.run == 1:\n"
         f"        while not os.path.exists({str(cleared)!r}): time.sleep(0.01)\n"
         "        os.kill(os.getpid(), 9)\n"
-        "    note(self, leader)\n"
-        "LifeLock.note_start = note_or_die\n"
+        "    note(self, leader, pid, since)\n"
+        "LifeLock.note_pid = note_or_die\n"
     )
     return {"PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])}
 

@@ -133,7 +133,7 @@ def test_the_locked_file_tells_what_its_holder_runs(home: Home) -> None:
     lock.note_end(1)
     lock.note_start(three.replace(pid=0, since=0.0))
     before = read_note(lock.path)
-    lock.note_start(three)
+    lock.note_pid(three, three.pid, three.since)
     note = read_note(lock.path)
     lock.release()
 

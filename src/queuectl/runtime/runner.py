@@ -170,7 +170,7 @@ class Runner:
                 )
             else:
                 self._pid = self._take_off(launch, argv, env, kept_input)
-            self._pad.lock.note_start(leader.replace(pid=self._pid, since=clock.boot_s()))
+            self._pad.lock.note_pid(leader, self._pid, clock.boot_s())
             for output in self._outputs:
                 output.started()
             self._pidfd = self._open_pidfd(leader)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RECORD_BYTES = 128
 SUFFIX = ".lock"
+_STRUCK_OUT = b" " * (RECORD_BYTES - 1) + b"\n"
 
 
 class Pulse(StrEnum):
@@ -31,7 +32,7 @@ class Pulse(StrEnum):
 
 
 class Leader(Value):
-    """A command under way, as its worker notes it twice.
+    """A command under way, as its worker notes it in two steps.
 
     Before it is started: when that was, on the boot-time clock, and which pipes it will print into. Then also the pid
     of its first process, 0 until it is known, and a moment at which that pid was surely the command's.
@@ -97,20 +98,25 @@ class LifeLock:
         self._write(0, f"{now:.3f} {lease_s:.3f} {self._store}")
 
     def note_start(self, leader: Leader) -> None:
-        """Write down a command that is about to be started, and again when its pid is known."""
+        """Write down a command that is about to be started."""
         place = self._places.get(leader.seq)
         if place is None:
             place = self._free_places.pop() if self._free_places else len(self._places) + 1
             self._places[leader.seq] = place
         pipes = " ".join(map(str, leader.pipes))
-        self._write(place, f"{leader.pid} {leader.since:.3f} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
+        first = _first_words(leader.pid, leader.since)
+        self._write(place, f"{first} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
+
+    def note_pid(self, leader: Leader, pid: int, since: float) -> None:
+        """Add the pid of a command that was written down, and a moment at which it was surely the command's."""
+        self._put(self._places[leader.seq], _first_words(pid, since).encode())
 
     def note_end(self, seq: int) -> None:
         """Strike a command out."""
         place = self._places.pop(seq, None)
         if place is not None:
             self._free_places.append(place)
-            self._write(place, "")
+            self._put(place, _STRUCK_OUT)
 
     def release(self) -> None:
         """Remove the lock after the worker's row was closed."""
@@ -118,10 +124,18 @@ class LifeLock:
         os.close(self._fd)
 
     def _write(self, place: int, text: str) -> None:
+        self._put(place, text.ljust(RECORD_BYTES - 1).encode() + b"\n")
+
+    def _put(self, place: int, words: bytes) -> None:
         try:
-            os.pwrite(self._fd, text.ljust(RECORD_BYTES - 1).encode() + b"\n", place * RECORD_BYTES)
+            os.pwrite(self._fd, words, place * RECORD_BYTES)
         except OSError:
             pass  # no space: what the commands carry in their environment still tells them
+
+
+def _first_words(pid: int, since: float) -> str:
+    """Return what changes once a command runs, always as long, so that it can be written over."""
+    return f"{pid:>10} {since:>16.3f}"
 
 
 def lock_path(home: Home, worker_id: str) -> str:
