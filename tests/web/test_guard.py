@@ -200,7 +200,8 @@ def test_nothing_is_served_without_a_token_but_the_login_and_what_it_needs(sqlit
     wanted = {each for each in every_route() if each[1] not in ("/login", "/healthz", "/readyz")}
     assert len(wanted) > 20
     with serving(sqlite_target, reach) as site:
-        statuses = {each: site.ask(*each).status for each in sorted(wanted)}
+        # By HEAD: a stream that is let in would never end.
+        statuses = {(how, path): site.ask("HEAD" if how == "GET" else how, path).status for how, path in sorted(wanted)}
         opened = [site.get(path).status for path in ("/login", "/static/js/main.js")]
 
     assert {each: status for each, status in statuses.items() if status != 401} == {}
