@@ -6,7 +6,7 @@ import sys
 
 from queuectl.model import visible
 from queuectl.model.states import State
-from queuectl.model.units import local_text, rough_duration_text
+from queuectl.model.units import local_text, ticking_duration_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def age(then_ms: int | None, now_ms: int) -> str:
     apart = abs(then_ms - now_ms) // 1000 * 1000
     if apart == 0:
         return "now" if then_ms > now_ms else "just now"
-    text = f"{apart // 1000}s" if apart < 10_000 else rough_duration_text(apart)
+    text = ticking_duration_text(apart)
     return f"in {text}" if then_ms > now_ms else f"{text} ago"
 
 
