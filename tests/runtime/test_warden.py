@@ -1,6 +1,7 @@
 """Warden: a worker that is stopped or hangs is ended with its commands before its lease; another one never is."""
 
 import os
+import secrets
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -25,9 +26,10 @@ class Worker:
     def __init__(self, home: Home) -> None:
         self.process = subprocess.Popen(["sleep", "600"])
         self.command = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        self.lock = LifeLock(home, "w1")
+        worker_id = secrets.token_hex(8)  # its own: marks are looked for on the whole host
+        self.lock = LifeLock(home, worker_id)
         self.lock.note_start(Leader(pid=self.command.pid, since=clock.boot_s(), seq=1, run=1))
-        self.ward = Ward(worker_id="w1", pid=self.process.pid, lock_path=self.lock.path)
+        self.ward = Ward(worker_id=worker_id, pid=self.process.pid, lock_path=self.lock.path)
 
     def renewed(self, seconds_ago: float) -> None:
         """Let the last renewal be so long ago."""
@@ -72,7 +74,7 @@ def test_a_worker_whose_lease_is_about_to_end_is_ended_with_its_commands(worker:
     warden.look()
 
     wait_for(lambda: worker.living() == (False, False) or None, "the end of both")
-    assert warden.ended == {"w1"}
+    assert warden.ended == {worker.ward.worker_id}
 
 
 def test_a_command_of_which_only_the_pipe_was_noted_yet_is_ended_with_its_worker(worker: Worker) -> None:
@@ -110,7 +112,7 @@ def test_a_stopped_worker_is_ended_though_no_command_of_it_is_known(worker: Work
     warden.look()
 
     wait_for(lambda: worker.living() == (False, True) or None, "the end of the worker")
-    assert warden.ended == {"w1"}
+    assert warden.ended == {worker.ward.worker_id}
 
 
 def test_a_worker_that_has_not_begun_to_beat_is_left_alone(worker: Worker) -> None:
