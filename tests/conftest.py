@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -141,8 +140,7 @@ def _on_postgres(home: Path, url: str) -> Target:
 def set_up_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite store that is set up and otherwise empty, to copy."""
     target = locate(None, {"QUEUECTL_HOME": str(tmp_path_factory.mktemp("set-up"))})
-    with closing(connect(target)) as database:
-        database.dialect.script("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it into the file that is copied
+    connect(target).close()
     assert target.sqlite_path is not None
     return Path(target.sqlite_path)
 
@@ -150,7 +148,8 @@ def set_up_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _copy_set_up(target: Target, source: Path) -> None:
     assert target.sqlite_path is not None
     target.home.make()
-    shutil.copy(source, target.sqlite_path)  # with its mode
+    for suffix in ("", "-wal"):  # each with its mode, and the log as long as a store that was set up leaves it
+        shutil.copy(f"{source}{suffix}", f"{target.sqlite_path}{suffix}")
 
 
 @pytest.fixture
