@@ -17,7 +17,11 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "sqlite":
         yield from _opened(environ)
         return
-    with postgres.fresh_database(request.getfixturevalue("postgres_server_url")) as url:
+
+    def set_up(url: str) -> None:
+        connect(locate(None, {**environ, "QUEUECTL_DATABASE_URL": url})).close()
+
+    with postgres.fresh_database(request.getfixturevalue("postgres_server_url"), set_up) as url:
         yield from _opened({**environ, "QUEUECTL_DATABASE_URL": url})
 
 
