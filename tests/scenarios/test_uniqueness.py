@@ -66,10 +66,13 @@ def test_a_key_raced_by_twenty_processes_of_which_all_insist_refuses_all_but_one
 
 
 def test_of_twenty_processes_that_replace_each_others_waiting_job_one_job_is_left(cli: Cli) -> None:
-    answers = race(cli, "--on-conflict", "replace", "true")
+    # On a busy machine the last of twenty may wait for the others longer than PostgreSQL lets it; it then says so (5).
+    answers = race(cli, "--on-conflict", "replace", "true", codes=(0, 5))
 
-    assert sorted(answers) == sorted((0, job_id) for job_id in ids(cli))
-    assert sorted(states(cli)) == ["cancelled"] * (PROCESSES - 1) + ["pending"]
+    added = [answer for answer in answers if answer != (5, "")]
+    assert len(added) > PROCESSES // 2
+    assert sorted(added) == sorted((0, job_id) for job_id in ids(cli))
+    assert sorted(states(cli)) == ["cancelled"] * (len(added) - 1) + ["pending"]
 
 
 @pytest.mark.needs("flock")
