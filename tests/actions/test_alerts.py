@@ -76,7 +76,7 @@ def test_deaths_within_the_last_hour_are_told() -> None:
     (told,) = alerts(standing(0, ANY), depth(dead=(5, 6)))
 
     assert told.what == "The DLQ grows: 1 job died within the last hour"
-    assert told.path == "/dlq"
+    assert told.path == "/jobs?state=dead&ended_since=1970-01-01T00:00:00.001Z&sort=finished"
 
 
 def test_what_is_wrong_with_the_store_comes_before_what_may_become_so() -> None:
