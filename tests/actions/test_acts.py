@@ -282,13 +282,15 @@ def test_a_range_that_names_no_job_is_not_found(db: Database) -> None:
 
 
 def test_what_is_meant_is_on_record_in_the_words_of_the_command_line(db: Database) -> None:
-    wanted = Filter(states=(State.DEAD, State.FAILED), queue="q", tags=("a", "b"), text="rm", error="7", since=5)
+    wanted = Filter(
+        states=(State.DEAD, State.FAILED), queue="q", tags=("a", "b"), text="rm", error="7", since=5, ended_since=6
+    )
     add_job(db, State.DEAD, queue="q", tags='["a", "b"]', command="rm x", error="exit code 7")
 
     act_on_many(db, choose(db, verbs.DELETE, Selection(names=("1-9",), wanted=wanted)), who="me")
 
     words = "1-9 --state dead,failed --queue q --tag a --tag b --command 'rm' --error '7'"
-    words += " --since 1970-01-01T00:00:00.005Z"
+    words += " --since 1970-01-01T00:00:00.005Z --ended-since 1970-01-01T00:00:00.006Z"
     assert last_act(db) == ("me", "delete", f"1 to 1: {words}", 1)
 
 

@@ -97,13 +97,15 @@ def test_a_canary_of_nothing_is_refused(db: Database) -> None:
     assert "dlq groups" in caught.value.hint
 
 
-def test_the_audit_trail_names_the_error(db: Database, dead: dict[str, int]) -> None:
+def test_the_audit_trail_says_what_was_meant(db: Database, dead: dict[str, int]) -> None:
     error_groups.retry(db, Filter(error="exit code 1; N left"), who="me")
+    error_groups.purge(db, Filter(queue="nowhere", ended_since=5), who="me")
     error_groups.canary(db, Filter(error="exit code 12"), who="me")
 
     acts = [(act.who, act.action, act.target, act.count) for act in db.read(lambda tx: audit.newest(tx, 10))]
 
     assert ("me", "dlq retry", "all with error exit code 1; N left", 3) in acts
+    assert ("me", "dlq purge", "all --queue nowhere --ended-since 1970-01-01T00:00:00.005Z", 0) in acts
     assert any(act[:2] == ("me", "dlq retry") and act[3] == 1 and "other" in str(act[2]) for act in acts)
 
 

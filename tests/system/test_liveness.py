@@ -1,5 +1,6 @@
 """Liveness: a lock tells at once whether its holder lives, however the holder ended."""
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -139,6 +140,23 @@ def test_the_locked_file_tells_what_its_holder_runs(home: Home) -> None:
 
     assert set(before.leaders) == {two, three.replace(pid=0, since=0.0)}
     assert (note.seen_at, note.lease_s, set(note.leaders)) == (4.25, 60, {two, three})
+
+
+def test_a_note_that_found_no_space_is_made_good_with_the_pid_and_spoils_no_other(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = LifeLock(home, "w1")
+    one, two = Leader(pid=11, since=1.5, seq=1, run=3), Leader(pid=12, since=2.5, seq=2, run=1)
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        lock.note_start(one.replace(pid=0, since=0.0))
+
+    lock.note_pid(one, one.pid, one.since)
+    lock.note_start(two)
+    note = read_note(lock.path)
+    lock.release()
+
+    assert set(note.leaders) == {one, two}
 
 
 def test_what_an_earlier_version_noted_of_a_command_is_read(tmp_path: Path) -> None:

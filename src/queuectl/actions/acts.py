@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PAGE = 1000
 SAMPLES = 3
 MAX_DETAIL = 500
+MAX_TARGET = 900
+"""How many letters of what was meant go on record."""
 MOST_LOCKED = 100
 
 
@@ -235,9 +237,12 @@ def lock_ahead(tx: "Tx", seqs: "Sequence[int]", given: "frozenset[str]" = frozen
 
 def described(wanted: "Selection") -> str:
     """Say which jobs are meant, in the words of the command line."""
-    filter_ = wanted.wanted
-    parts = [
-        *wanted.names,
+    return " ".join([*wanted.names, *words_of(wanted.wanted)])[:MAX_TARGET] or "--all"
+
+
+def words_of(filter_: jobs.Filter) -> list[str]:
+    """Return a filter in the words of the command line."""
+    return [
         *([f"--state {','.join(filter_.state_names)}"] if filter_.states else []),
         *([f"--queue {filter_.queue}"] if filter_.queue is not None else []),
         *([f"--group {filter_.group}"] if filter_.group is not None else []),
@@ -246,8 +251,8 @@ def described(wanted: "Selection") -> str:
         *([f"--error {filter_.error!r}"] if filter_.error is not None else []),
         *([f"--since {iso_text(filter_.since)}"] if filter_.since is not None else []),
         *([f"--until {iso_text(filter_.until)}"] if filter_.until is not None else []),
+        *([f"--ended-since {iso_text(filter_.ended_since)}"] if filter_.ended_since is not None else []),
     ]
-    return " ".join(parts)[:900] or "--all"
 
 
 def _still_there(locked: "dict[int, Job]", seq: int, job_id: str) -> "Job":

@@ -1,7 +1,7 @@
 """Retrying what died of the same: one job of a group of errors as a canary, or all of them."""
 
 from queuectl.actions import control
-from queuectl.actions.acts import MAX_DETAIL, refuse_more
+from queuectl.actions.acts import MAX_TARGET, refuse_more, words_of
 from queuectl.errors import NotFound
 from queuectl.model.states import State
 from queuectl.model.value import Value
@@ -64,7 +64,8 @@ def _agreed(tx: "Tx", wanted: jobs.Filter, most: int | None) -> "tuple[list[jobs
 
 
 def _target(wanted: jobs.Filter) -> str:
-    return "all" if wanted.error is None else f"all with error {wanted.error}"[:MAX_DETAIL]
+    error = [] if wanted.error is None else [f"with error {wanted.error}"]
+    return " ".join(["all", *error, *words_of(wanted.replace(error=None, states=()))])[:MAX_TARGET]
 
 
 def canary(database: "Database", wanted: jobs.Filter, *, who: str, most: int | None = None) -> Canary:

@@ -54,19 +54,21 @@ _START = f"""
        SET {_SET_STARTED}
      WHERE state = 'pending' AND seq IN ({{seqs}})
 """
-# PostgreSQL: all in one, which saves a round trip. An array, not a join: with a plan made before it knows how many are
-# wanted, the planner would expect a tenth of the line and read the whole table for them.
+# PostgreSQL: all in one, which saves a round trip. The server may keep the plan it makes while the queue is short, so
+# nothing in it may depend on that: how many are wanted stands in the text, or the planner expects a tenth of the line,
+# and that they are pending is said where they are locked alone, or it looks for them among all that are ready.
 _TAKE = f"""
     WITH head AS MATERIALIZED (
         SELECT seq AS next, limits IS NOT NULL OR deadline_at IS NOT NULL OR losses >= :alone_from AS asks_for_care
           FROM jobs
          WHERE state = 'pending' AND lane_id = :lane_id AND losses < :most_losses AND {_IS_PLAIN}
          ORDER BY priority DESC, seq
-         LIMIT :wanted
+         LIMIT {{wanted}}
            FOR UPDATE SKIP LOCKED)
     UPDATE jobs
        SET {_SET_STARTED}
-     WHERE state = 'pending' AND seq = ANY (ARRAY(SELECT next FROM head))
+      FROM head
+     WHERE seq = next
        AND NOT EXISTS (SELECT 1 FROM head WHERE asks_for_care)
     RETURNING {COLUMNS}
 """
@@ -110,13 +112,18 @@ def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str) -> list[Job
     params: dict[str, SqlValue] = {"lane_id": lane_id, "wanted": wanted, "most_losses": MAX_LOSSES}
     params |= {"worker_id": worker_id, "now": tx.now}
     if not tx.dialect.is_local:
-        taken = tx.rows(_TAKE, {**params, "alone_from": ALONE_FROM_LOSSES})
+        taken = tx.rows(_take_sql(wanted), {**params, "alone_from": ALONE_FROM_LOSSES})
         return sorted(map(Job.of_row, taken), key=_order) or None
     jobs = [Job.of_row(row) for row in tx.rows(_PLAIN_HEAD, params)]
     if not jobs or any(map(_asks_for_care, jobs)):
         return None
     _mark_started(tx, jobs, worker_id)
     return jobs
+
+
+@cache
+def _take_sql(wanted: int) -> str:
+    return _TAKE.format(wanted=wanted)
 
 
 def _claim_with_care(tx: "Tx", taker: Taker, wanted: int, seen: Map, *, is_idle: bool) -> Taken:

@@ -86,6 +86,8 @@ class LifeLock:
             ) from None
         self._places: dict[int, int] = {}
         self._free_places: list[int] = []
+        self._unnoted: set[int] = set()
+        """Commands that could not be written down when they began."""
         self.note_life(0.0, 0.0)
 
     def _make(self) -> int:
@@ -105,15 +107,22 @@ class LifeLock:
             self._places[leader.seq] = place
         pipes = " ".join(map(str, leader.pipes))
         first = _first_words(leader.pid, leader.since)
-        self._write(place, f"{first} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
+        is_noted = self._write(place, f"{first} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
+        if not is_noted:
+            self._unnoted.add(leader.seq)
 
     def note_pid(self, leader: Leader, pid: int, since: float) -> None:
         """Add the pid of a command that was written down, and a moment at which it was surely the command's."""
-        self._put(self._places[leader.seq], _first_words(pid, since).encode())
+        if leader.seq in self._unnoted:
+            self._unnoted.discard(leader.seq)
+            self.note_start(leader.replace(pid=pid, since=since))
+        else:
+            self._put(self._places[leader.seq], _first_words(pid, since).encode())
 
     def note_end(self, seq: int) -> None:
         """Strike a command out."""
         place = self._places.pop(seq, None)
+        self._unnoted.discard(seq)
         if place is not None:
             self._free_places.append(place)
             self._put(place, _STRUCK_OUT)
@@ -123,14 +132,14 @@ class LifeLock:
         remove_file(self.path)
         os.close(self._fd)
 
-    def _write(self, place: int, text: str) -> None:
-        self._put(place, text.ljust(RECORD_BYTES - 1).encode() + b"\n")
+    def _write(self, place: int, text: str) -> bool:
+        return self._put(place, text.ljust(RECORD_BYTES - 1).encode() + b"\n")
 
-    def _put(self, place: int, words: bytes) -> None:
+    def _put(self, place: int, words: bytes) -> bool:
         try:
-            os.pwrite(self._fd, words, place * RECORD_BYTES)
+            return os.pwrite(self._fd, words, place * RECORD_BYTES) == len(words)
         except OSError:
-            pass  # no space: what the commands carry in their environment still tells them
+            return False  # no space: what the commands carry in their environment still tells them
 
 
 def _first_words(pid: int, since: float) -> str:
