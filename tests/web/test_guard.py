@@ -1,6 +1,5 @@
 """Who is let in, from where, and who may write."""
 
-import asyncio
 import re
 import socket
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from queuectl.web.logins import Logins
 from queuectl.web.reach import Reach, host_of, is_loopback
 from queuectl.web.stores import Stores
 from tests.program import wait_for
+from tests.web.loops import run_apart
 from tests.web.serving import Answer, Site, serving
 from tests.web.tokens import acts_of, bearer, cookie_in, revoke, send_login, token_of
 
@@ -103,7 +103,8 @@ def test_two_hosts_or_none_go_no_further_whatever_the_server_below_lets_pass(
     async def send(message: dict[str, object]) -> None:
         sent.append(message)
 
-    asyncio.run(Guard(beyond, reach=Reach(), logins=Logins(Stores(sqlite_target)))(scope, receive, send))  # type: ignore[arg-type]
+    guard = Guard(beyond, reach=Reach(), logins=Logins(Stores(sqlite_target)))
+    run_apart(guard(scope, receive, send))  # type: ignore[arg-type]
 
     assert sent[0]["status"] == 421
 

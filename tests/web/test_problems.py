@@ -1,15 +1,14 @@
 """Errors over HTTP: the right status, a document for programs, a page for people, and nothing told of the inside."""
 
-import asyncio
 import http.client
 import json
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from queuectl.store import overview
+from tests.web.loops import run_apart
 from tests.web.serving import Site
 
 PROBLEM = "application/problem+json"
@@ -195,9 +194,8 @@ def test_an_answer_that_broke_off_is_not_followed_by_another() -> None:
         raise StoreUnreachable("gone")
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
-    # In a thread of its own: that of the tests has a loop once a browser was driven in it.
-    with ThreadPoolExecutor() as pool, pytest.raises(StoreUnreachable):
-        pool.submit(lambda: asyncio.run(Edge(breaks)(scope, receive, send))).result()
+    with pytest.raises(StoreUnreachable):
+        run_apart(Edge(breaks)(scope, receive, send))
     assert sent == ["http.response.start", "http.response.body"]
 
 

@@ -1,6 +1,5 @@
 """Who takes their time, or every place: nobody is waited for without end, and nobody keeps the others out."""
 
-import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -12,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from queuectl.web import connection, edge
 from queuectl.web.edge import Edge
 from queuectl.web.rest import events, following
+from tests.web.loops import run_apart
 from tests.web.serving import Site
 from tests.web.streams import streaming
 from tests.web.tokens import bearer, token_of
@@ -99,7 +99,7 @@ def test_whoever_hangs_up_amid_a_body_fills_no_log(capfd: pytest.CaptureFixture[
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/login", "query_string": b"", "headers": []}
-    asyncio.run(Edge(app)(scope, receive, send))
+    run_apart(Edge(app)(scope, receive, send))
 
     assert (sent, capfd.readouterr().err) == ([], "")
 
