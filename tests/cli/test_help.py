@@ -66,6 +66,11 @@ def test_every_command_and_verb_has_help_with_examples_of_itself(told: Told, wor
     assert "--db" in text
 
 
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_help_of_a_group_of_verbs_has_no_empty_words(told: Told, name: str) -> None:
+    assert "None" not in told(name, "--help")
+
+
 def test_every_verb_is_known_to_this_test(told: Told) -> None:
     shown = {group: re.findall(r"(?m)^    (\w+) +\w", told(group, "--help")) for group in GROUPS}
 

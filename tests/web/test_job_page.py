@@ -95,6 +95,24 @@ def test_a_job_is_added_from_the_form_watched_while_it_runs_and_its_log_read_liv
     assert all_violations(page) == []
 
 
+def test_a_search_in_a_log_shows_its_first_match_at_once(local_site: Site, page: Page, cli: Cli) -> None:
+    cli.enqueue("seq -f 'line %g' 400")
+    cli.drain()
+    page.goto(f"{local_site.url}/jobs/1")
+    expect(page.locator("#log-lines")).to_contain_text("line 400")
+
+    page.get_by_label("Search in the log").fill("line 10")
+
+    expect(page.locator("#log-count")).to_have_text("1 of 11")
+    expect(page.locator("#log-lines mark.current")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("#log-count")).to_have_text("2 of 11")
+    page.get_by_label("Search in the log").fill("line 39")
+    page.keyboard.press("Enter")
+    expect(page.locator("#log-count")).to_have_text("1 of 11")
+    expect(page.locator("#log-lines mark.current")).to_be_in_viewport()
+
+
 def _words(line: str) -> list[str]:
     import shlex
 

@@ -65,6 +65,7 @@ def test_what_cannot_be_read_is_told_on_the_page_with_the_nearest(local_site: Si
         ("state=ded", "unknown state &#39;ded&#39;; did you mean &#39;dead&#39;?"),
         ("sort=strted", "did you mean &#39;started&#39;?"),
         ("columns=comand", "did you mean &#39;command&#39;?"),
+        ("sate=dead", "unknown filter &#39;sate&#39;; did you mean &#39;state&#39;?"),
         ("limit=0", "bad limit"),
         ("limit=0000000015000", "bad limit"),
         ("since=<b>", "bad time"),
@@ -86,10 +87,16 @@ def test_a_filter_that_finds_no_dead_job_does_not_call_the_queue_of_the_dead_emp
     assert "is empty" not in filled.get("/jobs?state=dead&tag=nobody").text
 
 
+def test_what_a_list_is_sorted_by_has_a_column(filled: Site) -> None:
+    assert "Finished" in _heads(filled.get("/jobs?sort=finished").text)
+    assert "Finished" not in _heads(filled.get("/jobs?sort=finished&columns=id,state").text)
+    assert "Finished" not in _heads(filled.get("/jobs?sort=priority").text)
+
+
 def test_columns_are_those_of_the_address_and_come_back_in_its_command(filled: Site) -> None:
     page = filled.get("/jobs?columns=command&columns=id,exit&limit=25").text
 
-    assert re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?([A-Z]\w+)', page) == ["Id", "Exit", "Command"]
+    assert _heads(page) == ["Id", "Exit", "Command"]
     assert _command(page) == "queuectl list --columns id,exit,command --limit 25"
 
 
@@ -120,6 +127,10 @@ def _total(site: Site, path: str) -> int:
     """Return how many match, as soon as they have been counted."""
     found = wait_for(lambda: re.search(r'data-total="(\d+)"', site.get(path).text), "the jobs counted")
     return int(found[1])
+
+
+def _heads(page: str) -> list[str]:
+    return re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?([A-Z]\w+)', page)
 
 
 def _command(page: str) -> str:

@@ -104,6 +104,10 @@ def test_a_schedule_is_added_with_a_preview_run_edited_paused_and_removed(
     expect(page.locator("#schedule-facts")).to_contain_text("every 1h30m")
     [one] = program.json("schedule", "show", "nightly")
     assert (one["cron"], one["every"], one["tz"]) == (None, 5400, "Europe/Oslo")
+    coming = [str(line["local"]) for line in program.json("schedule", "preview", "nightly", "5")]
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator("#preview li")).to_have_text(coming)  # counted from when it began, not from now
+    page.go_back()
 
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#schedule-facts")).to_contain_text("paused")

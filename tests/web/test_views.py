@@ -14,6 +14,7 @@ from queuectl.store import jobs
 from queuectl.store.database import Database, Tx
 from queuectl.web.views.picture import BOX_WIDTH, Picture, picture
 from queuectl.web.views.timeline import Span, timeline
+from queuectl.web.words import remedies
 from tests.store.rows import NOW, SECOND, add_job
 
 
@@ -122,6 +123,28 @@ def test_a_picture_has_every_job_in_a_place_of_its_own_and_each_line_goes_right(
 def test_what_sounds_secret_is_hidden(name: str, value: str, shown: str) -> None:
     assert shown_value(name, value) == shown
     assert is_secret_name(name) is (shown == HIDDEN)
+
+
+@pytest.mark.parametrize(
+    "text, parts",
+    [
+        ("queuectl release 4", [("", "queuectl release 4")]),
+        (
+            "queuectl retry p (or, without it: queuectl edit d --after none && queuectl retry d)",
+            [("", "queuectl retry p"), ("or, without it", "queuectl edit d --after none && queuectl retry d")],
+        ),
+        (
+            "queuectl retry p q (or, without them: queuectl edit c --after none); to give it up: queuectl cancel c",
+            [
+                ("", "queuectl retry p q"),
+                ("or, without them", "queuectl edit c --after none"),
+                ("to give it up", "queuectl cancel c"),
+            ],
+        ),
+    ],
+)
+def test_what_may_be_done_is_offered_command_by_command(text: str, parts: list[tuple[str, str]]) -> None:
+    assert remedies(text) == parts
 
 
 def test_what_steers_is_shown_and_lines_stay_where_they_are_kept() -> None:

@@ -137,7 +137,8 @@ def _footer(found: "list[Job]", total: int | None, order: Order, *, is_reversed:
     """Say how much is not shown and how to see it."""
     which = f"by {order}" if order is not Order.ADDED else "the oldest" if is_reversed else "the newest"
     if total is None:
-        text = f"only {len(found):,} jobs shown, {which}; see more with --limit {min(len(found) * 10, MAX_LIMIT)}"
+        jobs_shown = f"{len(found):,} job{'' if len(found) == 1 else 's'}"
+        text = f"only {jobs_shown} shown, {which}; see more with --limit {min(len(found) * 10, MAX_LIMIT)}"
     else:
         more = min(total, MAX_LIMIT)
         text = f"{len(found):,} of {total:,} matching jobs shown, {which}; see more with --limit {more}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Run = Callable[["Args"], int]
 
 # argparse asks for a translation of each word it may print: a millisecond, for what nobody installs.
-argparse._ = str  # type: ignore[attr-defined]
+argparse._ = lambda text: text  # type: ignore[attr-defined]
 # The default of a verb's option that its group has, too: `worker -n 3 start` keeps the 3 that was read before the verb.
 STANDS = argparse.SUPPRESS
 _COMMON_STANDS = {"db": STANDS, "json": STANDS}

@@ -1,5 +1,6 @@
 """Words: how numbers, times and sizes are written on a page; the filters of the templates."""
 
+import re
 import time
 
 from markupsafe import Markup
@@ -105,6 +106,14 @@ def spark_path(values: "Sequence[float]") -> str:
     return "M" + " L".join(points)
 
 
+def remedies(text: str) -> "list[tuple[str, str]]":
+    """Take what may be done apart into single commands, each with the words before it: people copy one at a time."""
+    found = re.fullmatch(r"(.*?)(?: \(or, (without \w+): (.*?)\))?(?:; (to give it up): (.*))?", text, re.DOTALL)
+    first, without, other, giving_up, last = found.groups("") if found else (text, "", "", "", "")
+    each = (("", first), (f"or, {without}", other), (giving_up, last))
+    return [(words, command) for words, command in each if command]
+
+
 FILTERS = {
     "n": number,
     "compact": compact,
@@ -118,6 +127,7 @@ FILTERS = {
     "clock": clock_time,
     "clock_span": clock_span,
     "cut": cut,
+    "remedies": remedies,
 }
 
 

@@ -113,7 +113,7 @@ class Asked(Value):
         words = ["queuectl list", *self.filter_words]
         words += [] if self.order is Order.ADDED else [f"--sort {self.order}"]
         words += ["-r"] if self.is_reversed else []
-        words += [] if self.columns == DEFAULT_COLUMNS else [f"--columns {','.join(self.columns)}"]
+        words += [f"--columns {','.join(self.columns)}"] if "columns" in self.given else []
         words += [] if self.limit == DEFAULT_LIMIT else [f"--limit {self.limit}"]
         if self.after is not None and self.order is Order.ADDED and not self.is_reversed:
             words.append(f"--before {shlex.quote(self.after.rpartition('.')[2])}")
@@ -131,11 +131,15 @@ def read_asked(params: "QueryParams", now_ms: int) -> Asked:
     given = {name: values for name, values in given.items() if values}
     asked = Asked(given=given)
     try:
+        for name in params:
+            if name not in _NAMES:
+                raise UnknownName.among("filter", name, _NAMES)
+        wanted, order = _filter(given, now_ms), _order(asked.text_of("sort"))
         return asked.replace(
-            wanted=_filter(given, now_ms),
-            order=_order(asked.text_of("sort")),
+            wanted=wanted,
+            order=order,
             is_reversed=asked.text_of("reverse") not in ("", "0", "false"),
-            columns=_columns(asked.text_of("columns")),
+            columns=_columns(asked.text_of("columns"), order),
             limit=_limit(asked.text_of("limit")),
             after=_last(given, "after"),
             before=_last(given, "before"),
@@ -182,11 +186,15 @@ def _order(text: str) -> Order:
     return Order(text or Order.ADDED)
 
 
-def _columns(text: str) -> tuple[str, ...]:
+def _columns(text: str, order: Order) -> tuple[str, ...]:
+    """Return the columns that are asked for; else the usual ones, with the one the list is sorted by."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in COLUMNS:
             raise UnknownName.among("column", name, list(COLUMNS))
+    sorted_by = [name for name, column in COLUMNS.items() if column.order == order]
+    if not names and not any(name in DEFAULT_COLUMNS for name in sorted_by):
+        names = [*DEFAULT_COLUMNS, *sorted_by]
     chosen = tuple(name for name in COLUMNS if name in names)
     return chosen or DEFAULT_COLUMNS
 

@@ -125,12 +125,15 @@ export class LogView {
   }
 
   _listen() {
-    this.find.addEventListener("input", () => this._searchSoon());
+    this.find.addEventListener("input", () => {
+      this.isTyped = true;
+      this._searchSoon();
+    });
     this.find.addEventListener("keydown", (event) => {
       if (event.key !== "Enter") return;
       event.preventDefault();
-      this._flush();
-      this.step(event.shiftKey ? -1 : 1);
+      if (this.isTyped) this._flush();
+      else this.step(event.shiftKey ? -1 : 1);
     });
     this.previous.addEventListener("click", () => this.step(-1));
     this.next.addEventListener("click", () => this.step(1));
@@ -185,6 +188,9 @@ export class LogView {
     if (this.at < 0 && this.matches.length) this.at = 0;
     for (const row of new Set([...before, ...this.marked])) draw(row, this._marksOf(row));
     this._tell();
+    // What was typed shows its first match; what the log brings while somebody reads moves nothing.
+    if (this.isTyped && this.matches.length) this._reveal();
+    this.isTyped = false;
   }
 
   _collect(wanted) {
@@ -209,6 +215,12 @@ export class LogView {
     if (!this.matches.length) return;
     const old = this.matches[this.at];
     this.at = (this.at + by + this.matches.length) % this.matches.length;
+    this._reveal(old);
+    this._tell();
+  }
+
+  /** Bring the match that is current into sight, and strip the one before it of its mark. */
+  _reveal(old) {
     const match = this.matches[this.at];
     this.marked.add(match.row);
     if (match.end > FOLD) match.row.isWhole = true;
@@ -216,7 +228,6 @@ export class LogView {
     this.isFollowing = this.followBox.checked = false;
     const mark = match.row.node.querySelector("mark.current") ?? match.row.node;
     mark.scrollIntoView({ block: "center", inline: "nearest" });
-    this._tell();
   }
 
   _tell() {

@@ -19,6 +19,15 @@ function query() {
   return words;
 }
 
+/** Where to ask: of a schedule whose times were not touched itself, since a period is counted from when it began. */
+function source(words) {
+  const isAsItWas = ["cron", "every", "tz"].every((name) => {
+    const field = form.elements[name];
+    return field.value.trim() === field.defaultValue.trim();
+  });
+  return form.dataset.form === "PATCH" && isAsItWas ? `${form.dataset.url}/preview?count=5` : `/api/v1/instants?${words}`;
+}
+
 let last = form.elements.every.value ? "every" : "cron";
 
 async function preview() {
@@ -31,7 +40,7 @@ async function preview() {
     return;
   }
   try {
-    const told = await send("GET", `/api/v1/instants?${words}`, undefined, { signal: asked.signal });
+    const told = await send("GET", source(words), undefined, { signal: asked.signal });
     list.replaceChildren(...told.instants.map(line));
     wrong.textContent = told.instants.length ? "" : "it never comes";
   } catch (error) {
