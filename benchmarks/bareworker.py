@@ -25,7 +25,7 @@ class BareWorker:
 
     def __init__(self, target: Target) -> None:
         keep_freed_memory()  # as a worker process does
-        self.database = connect(target, is_durable=False)
+        self.database = connect(target, is_durable=False, is_patient=False)
         self._front = connect(target)
         self._identity = Identity(
             self.database,

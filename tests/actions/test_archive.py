@@ -38,6 +38,7 @@ from queuectl.store import (
     unique_keys,
     workers,
 )
+from queuectl.store import sessions as store_sessions
 from queuectl.store.database import Database, Tx
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.sqlite import APPLICATION_ID, SqliteDialect
@@ -531,9 +532,9 @@ def test_a_session_that_is_just_leaving_does_not_hold_up_a_restore(filled: Targe
         leaving.close()
         return sessions
 
-    other_sessions = PostgresDialect.other_sessions
+    other_sessions = store_sessions.other_sessions
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PostgresDialect, "other_sessions", look_and_let_leave)
+        patch.setattr(store_sessions, "other_sessions", look_and_let_leave)
         put_back(filled, tmp_path / "copy.db")
 
     assert (seen[0], seen[-1]) == (1, 0)

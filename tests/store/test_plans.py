@@ -88,18 +88,24 @@ def test_the_claim_of_one_lane_reads_its_head_from_the_index_of_ready_jobs(crowd
 
 
 @pytest.mark.parametrize("wanted", [1, 8, 200])
+@pytest.mark.parametrize("known", [0, 1, 20])
 @pytest.mark.parametrize("target", ["postgres"], indirect=True)
 def test_a_claim_whose_plan_was_made_for_a_short_queue_takes_its_rows_by_their_numbers(
-    db: Database, wanted: int
+    target: Target, known: int, wanted: int
 ) -> None:
-    add_worker(db)
-    add_job(db)
+    with closing(connect(target, is_patient=False)) as db:
+        add_worker(db)
+        for _ in range(known):
+            add_job(db)
+        db.dialect.script("ANALYZE")
+        add_job(db)
 
-    plans = plans_of(db, lambda tx: claims.claim(tx, Taker(worker_id="w1"), wanted))
+        plans = plans_of(db, lambda tx: claims.claim(tx, Taker(worker_id="w1"), wanted))
 
     for plan in plans:
         assert plan.count("jobs_ready") == 1, plan
-        assert "jobs_pkey" in plan, plan
+        assert re.search(r"jobs_pkey.*\n\s*Index Cond: \(seq = ANY", plan), plan
+        assert "Seq Scan on jobs" not in plan, plan
 
 
 def test_what_a_worker_learns_at_the_beginning_of_a_turn_reads_one_entry_of_the_index_of_times(

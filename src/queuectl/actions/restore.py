@@ -264,15 +264,19 @@ def _refuse_while_used(target: "Target", database: Database) -> None:
 
 def _sessions_that_stay(dialect: "PostgresDialect") -> list[tuple[int, str]]:
     """Return who else is connected; the server ends a session a moment after its client has left, and is given that."""
+    from queuectl.store.sessions import other_sessions
+
     until = time.monotonic() + LEAVING_S
-    while (sessions := dialect.other_sessions()) and time.monotonic() < until:
+    while (sessions := other_sessions(dialect)) and time.monotonic() < until:
         time.sleep(0.02)
     return sessions
 
 
 def _locked(dialect: "PostgresDialect") -> Refused:
+    from queuectl.store.sessions import other_sessions
+
     try:
-        sessions = dialect.other_sessions()
+        sessions = other_sessions(dialect)
     except Exception:  # noqa: BLE001 - the transaction is broken; that it is says enough
         sessions = []
     if sessions:

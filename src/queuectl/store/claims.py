@@ -67,8 +67,7 @@ _TAKE = f"""
            FOR UPDATE SKIP LOCKED)
     UPDATE jobs
        SET {_SET_STARTED}
-      FROM head
-     WHERE seq = next
+     WHERE seq = ANY(ARRAY(SELECT next FROM head))
        AND NOT EXISTS (SELECT 1 FROM head WHERE asks_for_care)
     RETURNING {COLUMNS}
 """

@@ -51,6 +51,9 @@ _SESSION = f"""
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
     SET tcp_user_timeout = '{{silent_seconds}}s'
 """
+# A plan that a worker keeps was made when it started, for the few jobs of then. That of a table without an index is
+# dear only in name, and not worth compiling.
+_SESSION_OF_HASTY = f"{_SESSION}; SET enable_seqscan = off; SET jit = off"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 _BEGIN = "BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _BEGIN_READING = _BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 1)
@@ -93,7 +96,9 @@ class PostgresDialect(Dialect):
         self._url = url
         self.address = without_password(url)
         self._lock_seconds = LOCK_SECONDS if is_patient else HASTY_LOCK_SECONDS
-        self._silent_seconds = SILENT_SECONDS if is_patient else HASTY_SILENT_SECONDS
+        self._session = (_SESSION if is_patient else _SESSION_OF_HASTY).format(
+            lock_seconds=self._lock_seconds, silent_seconds=SILENT_SECONDS if is_patient else HASTY_SILENT_SECONDS
+        )
         self._connect_seconds = CONNECT_SECONDS if is_patient else HASTY_CONNECT_SECONDS
         self._texts: dict[str, str] = {}
         self._notices: list[str] = []
@@ -194,20 +199,6 @@ class PostgresDialect(Dialect):
         # takes no such lock, and could set the sequence back behind numbers that were just given out.
         self.connection.execute(f"ALTER SEQUENCE {sequence} CACHE 1")
         self.connection.execute(f"ALTER SEQUENCE {sequence} RESTART WITH {max(number, self._given_out(sequence)) + 1}")
-
-    def other_sessions(self) -> list[tuple[int, str]]:
-        """Return who else of queuectl is connected to this database: the server's process, and from where."""
-        self.rows("SELECT pg_stat_clear_snapshot()", {})  # or all looks of a transaction would see what the first saw
-        rows = self.rows(
-            """
-            SELECT pid, coalesce(client_hostname, host(client_addr), 'this host')
-              FROM pg_stat_activity
-             WHERE datname = current_database() AND application_name = :name AND pid <> pg_backend_pid()
-             ORDER BY pid
-            """,
-            {"name": APPLICATION},
-        )
-        return [(int(pid or 0), str(place)) for pid, place in rows]
 
     def take_alone(self, tables: "Sequence[str]") -> None:
         """Let nobody else read or write tables before this transaction ends; gives up soon when somebody does."""
@@ -362,7 +353,7 @@ class PostgresDialect(Dialect):
                 raise StoreUnreachable(
                     f"PostgreSQL {connection.info.server_version // 10000} is too old", hint="use 14 or newer"
                 )
-            connection.execute(_SESSION.format(lock_seconds=self._lock_seconds, silent_seconds=self._silent_seconds))
+            connection.execute(self._session)
         except psycopg.Error as error:
             if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
                 # The driver's own words are left out: they quote the URL, password and all.
@@ -390,31 +381,6 @@ class PostgresDialect(Dialect):
 @lru_cache(maxsize=64)
 def _insert(table: str, columns: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
-
-
-def hears_notifications(url: str, within_s: float) -> bool:
-    """Whether what one connection notifies reaches another that listens; nobody else listens to it."""
-    import secrets
-    import select
-    import time
-
-    channel = f"{CHANNEL}_{secrets.token_hex(8)}"
-    listener, speaker = PostgresDialect(url, is_patient=False), PostgresDialect(url, is_patient=False)
-    try:
-        listener.listen(channel)
-        speaker.rows("SELECT pg_notify(:channel, '')", {"channel": channel})
-        until = time.monotonic() + within_s
-        while (left_s := until - time.monotonic()) > 0:
-            if select.select([listener.connection.fileno()], [], [], left_s)[0]:
-                listener.rows("SELECT 1", {})
-            if listener.take_notified():
-                return True
-        return False
-    except psycopg.Error as error:
-        raise listener.translate(error) or error from error
-    finally:
-        listener.close()
-        speaker.close()
 
 
 def _first_line(error: Exception) -> str:

@@ -147,7 +147,7 @@ def server(case: "Case") -> "Iterator[Finding]":
 
 def notify(case: "Case") -> "Iterator[Finding]":
     """Whether LISTEN and NOTIFY reach from one connection to another, as idle workers need."""
-    from queuectl.store.postgres import hears_notifications
+    from queuectl.store.sessions import hears_notifications
 
     if hears_notifications(case.target.url, NOTIFY_S):
         yield ok("notifications arrive")
