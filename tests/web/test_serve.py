@@ -14,9 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from queuectl.actions.connect import Target
+from queuectl.actions.connect import Target, connect, locate
+from queuectl.model.states import State
+from queuectl.web.app import make_app, warm_up
 from tests.program import Cli, running_cli
 from tests.proxy import proxied, through
+from tests.store.rows import add_job
 from tests.web.serving import Site
 from tests.web.tokens import FORM, bearer, token_of
 
@@ -102,6 +105,33 @@ def _ask_in_vain(site: Site, path: str) -> None:
         site.ask("GET", path, timeout=60)
     except (OSError, HTTPException):
         pass
+
+
+def test_what_the_first_visitor_would_wait_for_is_done_before_it_says_that_it_listens(target: Target) -> None:
+    with closing(connect(target)) as database:
+        add_job(database)
+    app = make_app(target)
+
+    warm_up(app)
+
+    view, figures = app.state.board.latest, app.state.figures
+    app.state.figures.close()
+    app.state.board.close()
+    assert view.found is not None
+    assert view.found.counts == {"default": {State.PENDING: 1}}
+    assert "depths" in figures._asked
+
+
+def test_a_store_that_is_gone_by_then_does_not_keep_it_from_starting(tmp_path: Path) -> None:
+    app = make_app(
+        locate(None, {"QUEUECTL_DATABASE_URL": "postgresql://127.0.0.1:1/none", "QUEUECTL_HOME": str(tmp_path)})
+    )
+
+    warm_up(app)
+
+    app.state.figures.close()
+    app.state.board.close()
+    assert "cannot use PostgreSQL" in app.state.board.latest.trouble
 
 
 def test_a_port_in_use_is_refused(local: Cli) -> None:

@@ -63,7 +63,7 @@ def run(args: "Args") -> int:
     if certificate is not None:
         check_certificate(*certificate)
     try:
-        from queuectl.web.app import make_app
+        from queuectl.web.app import make_app, warm_up
         from queuectl.web.serving import leave_the_stuck, make_server
     except ImportError as error:
         raise _missing(error) from None
@@ -71,8 +71,10 @@ def run(args: "Args") -> int:
         reach = _reach(args, listener, is_tls=certificate is not None)
         target = target_of(args)
         _check_entry(target, reach)
+        app = make_app(target, reach)
+        warm_up(app)
         server = make_server(
-            make_app(target, reach),
+            app,
             certificate=certificate,
             access_log=args.access_log,
             on_started=lambda: _tell(args, reach, listener.getsockname()[1]),

@@ -8,7 +8,7 @@ from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 
 from queuectl import __version__
-from queuectl.web import metrics, probes
+from queuectl.web import metrics, probes, templating
 from queuectl.web.edge import Edge
 from queuectl.web.examining import Examinations
 from queuectl.web.figures import Figures
@@ -94,6 +94,12 @@ PAGES = (
     audit_page,
     health_page,
 )
+
+
+def warm_up(app: FastAPI) -> None:
+    """Do what the first who comes would wait for: by far most begin with one of two pages."""
+    templating.prepare(overview_page.TEMPLATE, jobs_page.TEMPLATE)
+    overview_page.prepare(app.state.board, app.state.figures)
 
 
 def make_app(target: "Target", reach: Reach | None = None) -> FastAPI:

@@ -29,6 +29,12 @@ _ENVIRONMENT.filters.update(FILTERS)
 _ENVIRONMENT.globals["Role"] = Role
 
 
+def prepare(*templates: str) -> None:
+    """Compile templates now, so that the first who asks for such a page need not wait for that."""
+    for template in templates:
+        _ENVIRONMENT.get_template(template)
+
+
 def render(
     request: Request, template: str, *, title: str, command: str, status: int = 200, **context: object
 ) -> HTMLResponse:

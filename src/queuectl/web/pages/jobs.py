@@ -24,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.store.database import Tx
 
+TEMPLATE = "jobs.html"
+
 router = APIRouter()
 
 FILTERED = ("state", "queue", "group", "text", "error", "since", "until", "ended_since")
@@ -71,7 +73,7 @@ def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
             problem = error
     return render(
         request,
-        "jobs.html",
+        TEMPLATE,
         title="Jobs",
         command=asked.command if problem is None else "queuectl list",
         status=200 if problem is None else 422,

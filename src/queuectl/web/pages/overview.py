@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from queuectl.model.queue import Queue
     from queuectl.store.database import Tx
     from queuectl.store.workers import Worker
-    from queuectl.web.snapshot import View
+    from queuectl.web.figures import Figures
+    from queuectl.web.snapshot import Board, View
 
     Kind = TypeVar("Kind")
 
+TEMPLATE = "overview.html"
 MOST_RUNNING = 200
 MOST_FAILING = 8
 
@@ -96,7 +98,7 @@ def show(
     deep, hour = _one(known, "depths", Depths), _one(known, f"stats {Range.HOUR}", Stats)
     return render(
         request,
-        "overview.html",
+        TEMPLATE,
         title="Overview",
         command="queuectl status",
         view=view,
@@ -114,6 +116,12 @@ def show(
         failing=known.get(f"failing {chosen}"),
         crews=_crews(view, _listed(known, "running", Job)),
     )
+
+
+def prepare(board: "Board", counted: "Figures") -> None:
+    """Look and count as for the first who comes; what takes long to count is left to be counted."""
+    board.current()
+    counted.get_all(_wanted(Range.HOUR))
 
 
 def _wanted(chosen: Range) -> "dict[str, Callable[[Tx], object]]":
