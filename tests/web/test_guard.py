@@ -6,24 +6,28 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from fastapi.routing import APIRoute
+from starlette.requests import Request
 
 from queuectl.actions.connect import Target, connect
 from queuectl.store import tokens
 from queuectl.system.host import user_at_host
-from queuectl.web import app
-from queuectl.web.guard import Guard
+from queuectl.web.guard import Guard, address_of
 from queuectl.web.logins import Logins
 from queuectl.web.reach import Reach, host_of, is_loopback
 from queuectl.web.stores import Stores
 from tests.program import wait_for
 from tests.web.loops import run_apart
+from tests.web.routes import OPEN, an_address_of, every_route
 from tests.web.serving import Answer, Site, serving
 from tests.web.tokens import acts_of, bearer, cookie_in, revoke, send_login, token_of
 
 QUEUES = "/api/v1/queues"
 PAUSE = "/api/v1/queues/x/pause"
-PROXY_HEADERS = ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything", "Forwarded", "Via", "X-Real-IP"]
+LIMIT = "/api/v1/limits/x"
+PROXY_HEADERS = [
+    "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Anything", "Forwarded", "Via", "X-Real-IP", "X-Client-IP",
+    "CF-Connecting-IP", "True-Client-IP",
+]  # fmt: skip
 ROLES = ["read", "submit", "operate", "admin"]
 
 
@@ -50,12 +54,48 @@ def send_raw(site: Site, *lines: str) -> int:
     return int(answer.split()[1])
 
 
+def scope_of(
+    *headers: tuple[str, str], client: str | None = "127.0.0.1", server: str = "127.0.0.1"
+) -> dict[str, object]:
+    """Return a request as the server below hands it on, from an address that no test can come from."""
+    return {
+        "type": "http", "method": "GET", "path": QUEUES, "query_string": b"", "server": (server, 80),
+        "client": None if client is None else (client, 1),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers],
+    }  # fmt: skip
+
+
+def passes(target: Target, reach: Reach, scope: dict[str, object]) -> int:
+    """Hand a request to the guard and return the status of its answer; 200 means that it let it pass."""
+    sent: list[dict[str, object]] = []
+
+    async def beyond(*_: object) -> None:
+        sent.append({"status": 200})
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    with closing(Stores(target)) as stores:
+        guard = Guard(beyond, reach=reach, logins=Logins(stores))
+        run_apart(guard(scope, receive, send))  # type: ignore[arg-type]
+    status = sent[0]["status"]
+    assert isinstance(status, int)
+    return status
+
+
 # From where: the name in Host
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "a b", "", "[::1", "10.0.0.1", "x:y:z"]
-)
+    "host",
+    [
+        "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "notlocalhost", "evil.localhost", "a b", "",
+        "[::1", "10.0.0.1", "x:y:z",
+    ],
+)  # fmt: skip
 def test_a_server_called_by_another_name_does_not_answer(local_site: Site, host: str) -> None:
     for path in (QUEUES, "/queues", "/login", "/static/js/main.js"):
         assert local_site.get(path, Host=host).status in (400, 421)
@@ -88,25 +128,15 @@ def test_two_hosts_are_no_host(local_site: Site) -> None:
 def test_two_hosts_or_none_go_no_further_whatever_the_server_below_lets_pass(
     sqlite_target: Target, hosts: list[str]
 ) -> None:
-    scope = {
-        "type": "http", "method": "GET", "path": QUEUES, "query_string": b"", "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80), "headers": [(b"host", host.encode()) for host in hosts],
-    }  # fmt: skip
-    sent: list[dict[str, object]] = []
+    assert passes(sqlite_target, Reach(), scope_of(*(("Host", host) for host in hosts))) == 421
 
-    async def beyond(*_: object) -> None:
-        sent.append({"status": 200})
 
-    async def receive() -> dict[str, object]:
-        return {"type": "http.request", "body": b""}
+def test_a_server_on_every_address_answers_to_the_one_it_was_asked_at(sqlite_target: Target) -> None:
+    reach = Reach(host="0.0.0.0", is_local=False)
+    secret = ("Authorization", f"Bearer {token_of(sqlite_target, 'read')}")
 
-    async def send(message: dict[str, object]) -> None:
-        sent.append(message)
-
-    guard = Guard(beyond, reach=Reach(), logins=Logins(Stores(sqlite_target)))
-    run_apart(guard(scope, receive, send))  # type: ignore[arg-type]
-
-    assert sent[0]["status"] == 421
+    assert passes(sqlite_target, reach, scope_of(("Host", "192.0.2.7:80"), secret, server="192.0.2.7")) == 200
+    assert passes(sqlite_target, reach, scope_of(("Host", "192.0.2.8:80"), secret, server="192.0.2.7")) == 421
 
 
 @pytest.mark.parametrize(
@@ -147,6 +177,34 @@ def test_a_bad_token_is_refused_also_on_loopback(site: Site) -> None:
         assert answer.json()["status"] == 401
 
 
+def test_what_bears_no_token_is_no_guess_whatever_stands_in_its_place(local_site: Site) -> None:
+    secret = token_of(local_site.target, "admin")
+
+    for given in (f"Basic {secret}", secret, "Bearer", "Bearer  "):
+        answer = local_site.get(QUEUES, Authorization=given)
+        assert (answer.status, "invalid_token" in answer.headers["www-authenticate"]) == (401, False), given
+    guessed = local_site.get(QUEUES, Authorization="Bearer qctl_guessed")
+    assert "invalid_token" in guessed.headers["www-authenticate"]
+
+
+def test_two_tokens_are_none(local_site: Site) -> None:
+    own, other = (f"Authorization: Bearer {token_of(local_site.target, role)}" for role in ("read", "admin"))
+    head = (f"GET {QUEUES} HTTP/1.1", "Host: localhost")
+
+    assert send_raw(local_site, *head, own, other) == 401
+    assert send_raw(local_site, *head, own, own) == 401
+    assert send_raw(local_site, *head, own) == 200
+
+
+def test_who_sends_a_token_beside_a_session_acts_by_the_token(local_site: Site) -> None:
+    session = cookie_in(send_login(local_site, token_of(local_site.target, "read", "person")))
+    token = bearer(token_of(local_site.target, "operate", "robot"))
+
+    assert local_site.post(PAUSE, None, **session, **token).status == 200
+    assert local_site.get(QUEUES, **session, **bearer("qctl_guessed")).status == 401
+    assert [act.who for act in acts_of(local_site.target, "queue pause")] == ["token robot"]
+
+
 def test_an_expired_or_revoked_token_is_refused(site: Site) -> None:
     short = token_of(site.target, "admin", "short", lasts_ms=1)
     gone = token_of(site.target, "admin", "gone")
@@ -181,24 +239,23 @@ def test_what_looks_like_a_proxy_on_loopback_does_not_make_everybody_local(local
     assert local_site.get(QUEUES, **{name: "127.0.0.1"}, **bearer(secret)).status == 200
 
 
+@pytest.mark.parametrize("peer, status", [("127.0.0.1", 200), ("::1", 200), ("192.0.2.9", 401), ("", 401), (None, 401)])
+def test_who_asks_from_elsewhere_or_from_nowhere_is_not_local(
+    sqlite_target: Target, peer: str | None, status: int
+) -> None:
+    assert passes(sqlite_target, Reach(), scope_of(("Host", "localhost"), client=peer)) == status
+
+
 def test_a_proxy_that_says_nothing_but_passes_the_name_on_does_not_either(sqlite_target: Target) -> None:
     with serving(sqlite_target, Reach(names=("queue.example.org",))) as site:
         assert site.get(QUEUES, Host="queue.example.org").status == 401
         assert site.get(QUEUES, Host="localhost").status == 200
 
 
-def every_route() -> Iterator[tuple[str, str]]:
-    """Give the method and an address of everything the app serves."""
-    yield from (("GET", path) for path in ("/", "/openapi.json", "/metrics", "/nothing"))
-    for prefix, modules in ((app.API, app.REST), ("", app.PAGES)):
-        for route in (route for module in modules for route in module.router.routes):
-            assert isinstance(route, APIRoute)
-            yield from ((method, re.sub(r"\{[^}]*\}", "x", prefix + route.path)) for method in route.methods or ())
-
-
 @pytest.mark.parametrize("reach", [Reach(is_local=False), Reach(is_proxied=True)], ids=["network", "proxy"])
 def test_nothing_is_served_without_a_token_but_the_login_and_what_it_needs(sqlite_target: Target, reach: Reach) -> None:
-    wanted = {each for each in every_route() if each[1] not in ("/login", "/healthz", "/readyz")}
+    wanted = {(how, an_address_of(path)) for how, path in every_route() if path not in OPEN}
+    wanted |= {("GET", path) for path in ("/", "/nothing", "/loginx", "/staticx", "/healthz/x")}
     assert len(wanted) > 20
     with serving(sqlite_target, reach) as site:
         # By HEAD: a stream that is let in would never end.
@@ -247,6 +304,7 @@ def own_origins(site: Site) -> list[dict[str, str]]:
         {"Origin": f"http://127.0.0.1:{site.port}"},
         {"Origin": f"http://localhost:{site.port}", "Host": f"localhost:{site.port}"},
         {"Origin": f"http://[::1]:{site.port}", "Host": f"[::1]:{site.port}"},
+        {"Origin": f"http://localhost.:{site.port}", "Host": f"localhost.:{site.port}"},
         {"Origin": f"http://127.0.0.1:{site.port}", "Sec-Fetch-Site": "same-origin"},
         {"Sec-Fetch-Site": "none"},
         {},
@@ -264,6 +322,7 @@ def foreign_origins(site: Site) -> list[dict[str, str]]:
         {"Origin": f"http://127.0.0.1:{site.port}.evil.example"},
         {"Origin": f"http://evil.example@127.0.0.1:{site.port}"},
         {"Origin": f"http://127.0.0.1:{site.port}/x"},
+        {"Origin": f"http://127.0.0.1:{site.port}?x"},
         {"Origin": f"ftp://127.0.0.1:{site.port}"},
         {"Origin": "http://[::1"},
         {"Sec-Fetch-Site": "cross-site"},
@@ -278,7 +337,8 @@ def test_a_page_of_another_site_changes_nothing_whatever_it_sends(local_site: Si
     for headers in foreign_origins(local_site):
         assert local_site.post(PAUSE, None, **headers).status == 403, headers
         assert local_site.post(PAUSE, None, **headers, **bearer(secret)).status == 403, headers
-        assert local_site.ask("DELETE", "/api/v1/queues/x", headers=headers).status == 403, headers
+        for method, path in (("PUT", LIMIT), ("PATCH", "/api/v1/queues/x"), ("DELETE", "/api/v1/queues/x")):
+            assert local_site.ask(method, path, {}, headers).status == 403, (method, headers)
         assert send_login(local_site, secret, **headers).status == 403, headers
     assert acts_of(local_site.target, "queue pause") == []
     assert acts_of(local_site.target, "login") == []
@@ -308,8 +368,11 @@ def test_under_https_a_page_of_the_same_name_by_http_is_foreign(proxied_site: Si
     secret = token_of(proxied_site.target, "admin")
     headers = {"Host": "queue.example.org", "X-Forwarded-Proto": "https", **bearer(secret)}
 
-    assert proxied_site.post(PAUSE, None, Origin="http://queue.example.org", **headers).status == 403
-    assert proxied_site.post(PAUSE, None, Origin="https://queue.example.org", **headers).status == 200
+    foreign = ("http://queue.example.org", "http://queue.example.org:443", "https://queue.example.org:80")
+    for origin in foreign:
+        assert proxied_site.post(PAUSE, None, Origin=origin, **headers).status == 403, origin
+    for origin in ("https://queue.example.org", "https://queue.example.org:443"):
+        assert proxied_site.post(PAUSE, None, Origin=origin, **headers).status == 200, origin
 
 
 def test_a_session_needs_its_csrf_token_with_every_write(site: Site) -> None:
@@ -324,6 +387,16 @@ def test_a_session_needs_its_csrf_token_with_every_write(site: Site) -> None:
     assert site.post(PAUSE, None, **first, **own, **{"X-CSRF-Token": ""}).status == 403
     assert site.post(PAUSE, None, **first, **own, **{"X-CSRF-Token": csrf}).status == 200
     assert [act.who for act in acts_of(site.target, "queue pause")] == ["token first"]
+
+
+def test_every_kind_of_write_of_a_session_needs_the_csrf_token(local_site: Site) -> None:
+    session = cookie_in(send_login(local_site, token_of(local_site.target, "admin")))
+    csrf = {"X-CSRF-Token": csrf_of(local_site, session)}
+    writes = [("PUT", LIMIT, {"slots": 1}), ("PATCH", "/api/v1/queues/x", {"concurrency": 2}), ("DELETE", LIMIT, None)]
+
+    for method, path, body in writes:
+        assert local_site.ask(method, path, body, session).status == 403, method
+        assert local_site.ask(method, path, body, session | csrf).status == 200, method
 
 
 def csrf_of(site: Site, cookie: dict[str, str]) -> str:
@@ -356,6 +429,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(local_site: Site) -> No
         assert policy["default-src"] == policy["script-src"] == policy["style-src"] == "'self'"
         assert policy["frame-ancestors"] == policy["object-src"] == policy["base-uri"] == "'none'"
         assert policy["form-action"] == policy["connect-src"] == "'self'"
+        assert policy["img-src"] == "'self' data:"
         assert "unsafe" not in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
@@ -409,3 +483,21 @@ def test_what_is_forwarded_is_not_believed_where_no_proxy_was_said_to_be(local_s
     send_login(local_site, secret, **{"X-Forwarded-For": "203.0.113.9"})
 
     assert [act.target for act in acts_of(local_site.target, "login")] == ["from 127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    "peer, told, address",
+    [
+        ("127.0.0.1", ["6.6.6.6, 203.0.113.9"], "203.0.113.9"),
+        ("::1", ["6.6.6.6", " 203.0.113.9 "], "203.0.113.9"),
+        ("127.0.0.1", [], "127.0.0.1"),
+        ("127.0.0.1", ["6.6.6.6,"], "127.0.0.1"),
+        ("127.0.0.1", ["x" * 500], "x" * 64),
+        ("192.0.2.9", ["203.0.113.9"], "192.0.2.9"),
+    ],
+)
+def test_what_a_proxy_on_this_machine_added_last_is_the_address(peer: str, told: list[str], address: str) -> None:
+    request = Request(scope_of(*(("X-Forwarded-For", each) for each in told), client=peer))
+
+    assert address_of(request, Reach(is_proxied=True)) == address
+    assert address_of(request, Reach()) == peer

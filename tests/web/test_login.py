@@ -174,6 +174,21 @@ def test_a_stream_ends_with_the_token_it_was_opened_with(site: Site) -> None:
     connection.close()
 
 
+def test_a_stream_ends_with_the_session_it_was_opened_in(local_site: Site) -> None:
+    cookie = cookie_in(send_login(local_site, token_of(local_site.target, "read")))
+    csrf = re.search(r'name="csrf" content="([^"]+)"', local_site.get("/queues", **cookie).text)
+    assert csrf is not None
+    with closing(HTTPConnection("127.0.0.1", local_site.port, timeout=30)) as connection:
+        connection.request("GET", "/api/v1/events", headers=cookie)
+        stream = connection.getresponse()
+        assert stream.readline() == b"retry: 2000\n"
+
+        assert local_site.post("/logout", None, **cookie, **{"X-CSRF-Token": csrf[1]}).status == 204
+        local_site.post(PAUSE)  # makes an event
+
+        stream.read()  # would wait for its end in vain, had the stream gone on
+
+
 def test_a_stranger_is_not_told_what_the_store_is_nor_where(
     far_site: Site, local_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +260,48 @@ def test_bad_tokens_of_programs_count_as_tries(local_site: Site) -> None:
     assert local_site.get(QUEUES).status == 200
 
 
+def test_many_who_guess_together_have_to_wait_as_one_does(sqlite_target: Target) -> None:
+    addresses = [f"10.0.0.{number}" for number in range(logins.ALL_TRIES_PER_WINDOW)]
+    with closing(Stores(sqlite_target)) as stores:
+        for guess in ("log_in", "by_secret"):
+            door = logins.Logins(stores)
+
+            assert [getattr(door, guess)("qctl_guessed", address) for address in addresses] == [None] * len(addresses)
+            with pytest.raises(logins.TooMany):
+                getattr(door, guess)("qctl_guessed", "10.0.1.1")
+    assert logins.ALL_TRIES_PER_WINDOW / logins.WINDOW_S < 2
+    assert logins.TRIES_PER_WINDOW / logins.WINDOW_S < 1
+
+
+def test_a_refusal_on_record_counts_those_before_it_that_are_not(
+    sqlite_target: Target, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    least = logins.REFUSALS_ON_RECORD_PER_WINDOW
+    with closing(Stores(sqlite_target)) as stores:
+        door = logins.Logins(stores)
+        monkeypatch.setattr(door, "_on_record", throttle.Throttle(each=least, total=least, window_s=60, read_s=clock))
+        for _ in range(least + 3):
+            door.log_in("qctl_guessed", "10.0.0.1")
+
+        clock.now_s += 60
+        door.log_in("qctl_guessed", "10.0.0.1")
+
+    assert [act.count for act in acts_of(sqlite_target, "login refused")] == [4, *[1] * least]
+
+
+def test_what_is_longer_than_any_token_is_not_looked_up(sqlite_target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    with closing(Stores(sqlite_target)) as stores:
+        door = logins.Logins(stores)
+        monkeypatch.setattr(door._keyring, "find", asked.append)
+
+        for length in (logins.MOST_SECRET_CHARACTERS, logins.MOST_SECRET_CHARACTERS + 1):
+            assert door.log_in("x" * length, "10.0.0.1") is None
+            assert door.by_secret("x" * length, "10.0.0.1") is None
+
+    assert asked == ["x" * logins.MOST_SECRET_CHARACTERS] * 2
+
+
 def test_tries_are_counted_by_address_and_in_all_and_come_back_with_time(clock: Clock) -> None:
     tries = throttle.Throttle(each=2, total=5, window_s=60, read_s=clock)
 
@@ -252,9 +309,12 @@ def test_tries_are_counted_by_address_and_in_all_and_come_back_with_time(clock: 
     assert tries.take("10.0.0.1") == pytest.approx(30)
     assert [tries.take("10.0.0.2"), tries.take("10.0.0.2"), tries.take("10.0.0.3")] == [0, 0, 0]
     assert tries.take("10.0.0.4") == pytest.approx(12)  # in all
+    assert tries.wait_s("10.0.0.4") == pytest.approx(12)
     clock.now_s += 30
     assert tries.take("10.0.0.1") == 0
     assert tries.take("10.0.0.1") > 0
+    clock.now_s += 3600
+    assert [tries.take("10.0.0.1") > 0 for _ in range(3)] == [False, False, True]  # no more for having waited longer
 
 
 def test_one_network_of_ipv6_is_one_address(clock: Clock) -> None:
@@ -265,6 +325,14 @@ def test_one_network_of_ipv6_is_one_address(clock: Clock) -> None:
     assert tries.take("2001:db8:0:1::1") == 0
     assert tries.take("::ffff:10.0.0.1") == 0
     assert tries.take("::ffff:10.0.0.2") == 0
+    assert tries.take("2001:db8:0:1::2%eth0") > 0
+
+
+def test_of_what_is_no_address_only_the_beginning_counts(clock: Clock) -> None:
+    tries = throttle.Throttle(each=1, total=100, window_s=60, read_s=clock)
+
+    assert tries.take("x" * 64 + "a") == 0
+    assert tries.take("x" * 64 + "b") > 0
 
 
 def test_the_memory_of_tries_is_bounded(clock: Clock) -> None:
@@ -274,6 +342,18 @@ def test_the_memory_of_tries_is_bounded(clock: Clock) -> None:
         tries.take(f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}")
 
     assert len(tries._by_address) <= throttle.MOST_ADDRESSES
+
+
+def test_whoever_still_has_to_wait_is_not_forgotten_for_those_who_need_not(clock: Clock) -> None:
+    tries = throttle.Throttle(each=1, total=10**9, window_s=60, read_s=clock)
+    for number in range(throttle.MOST_ADDRESSES - 1):
+        tries.take(f"10.0.{number >> 8}.{number & 255}")
+    clock.now_s += 60
+    assert tries.take("192.0.2.1") == 0
+
+    assert tries.take("192.0.2.2") == 0
+
+    assert tries.take("192.0.2.1") > 0
 
 
 # How long
@@ -291,6 +371,7 @@ def test_a_session_ends_when_it_is_not_used_for_long(clock: Clock) -> None:
 
     assert kept.use(session.id) is None
     assert kept.use(session.id) is None
+    assert sessions.IDLE_S <= 12 * 3600
 
 
 def test_a_session_ends_after_a_week_however_much_it_is_used(clock: Clock) -> None:
@@ -303,6 +384,17 @@ def test_a_session_ends_after_a_week_however_much_it_is_used(clock: Clock) -> No
         uses += 1
 
     assert uses == sessions.LONGEST_S / (sessions.IDLE_S / 2)
+    assert sessions.LONGEST_S == 7 * 86400
+
+
+def test_what_a_session_is_known_by_and_writes_with_is_random_and_its_own(clock: Clock) -> None:
+    kept = sessions.Sessions(clock)
+
+    begun = [kept.begin("t") for _ in range(2)]
+
+    secrets = [secret for session in begun for secret in (session.id, session.csrf)]
+    assert len(set(secrets)) == 4
+    assert all(len(secret) >= 43 for secret in secrets)
 
 
 def test_the_number_of_sessions_is_bounded_and_one_token_does_not_end_those_of_others(clock: Clock) -> None:
@@ -347,6 +439,19 @@ def test_the_store_is_asked_for_a_token_every_few_seconds_at_most(
         assert ring.find(secret) is None
         assert not ring.knows(secret)
     assert keyring.FRESH_S <= 5
+
+
+def test_a_token_that_was_known_ends_when_its_time_has_passed(sqlite_target: Target, clock: Clock) -> None:
+    with closing(connect(sqlite_target)) as database, closing(Stores(sqlite_target)) as stores:
+        token, secret = add_token(database, "ci", "read", lasts_ms=3_600_000, who="me")
+        ring = keyring.Keyring(stores, clock)
+        assert ring.find(secret) == token
+
+        database.write(lambda tx: tx.changed("UPDATE tokens SET expires_at = :now", {"now": tx.now}))
+        clock.now_s += keyring.FRESH_S
+
+        assert ring.current(token.id) is None
+        assert ring.find(secret) is None
 
 
 # In a browser

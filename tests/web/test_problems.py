@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from queuectl.actions.connect import Target
 from queuectl.store import overview
+from queuectl.web.reach import Reach
 from tests.web.loops import run_apart
-from tests.web.serving import Site
+from tests.web.serving import Site, serving
+from tests.web.tokens import bearer, token_of
 
 PROBLEM = "application/problem+json"
 
@@ -237,6 +240,15 @@ def test_a_body_is_taken_up_to_its_bound_whether_its_length_was_told_or_not(
     assert _chunked(local_site, path, fitting) == 201
     assert _chunked(local_site, path, longer) == 413
     assert len(local_site.get("/api/v1/jobs").json()["jobs"]) == 2
+
+
+def test_below_a_root_path_the_bounds_are_the_same(sqlite_target: Target) -> None:
+    bearing = bearer(token_of(sqlite_target, "submit"))
+    longer = b'{"command": "true"}'.ljust(2_000_001)
+    with serving(sqlite_target, Reach(root_path="/q", is_proxied=True)) as site:
+        for prefix in ("", "/q"):
+            assert site.post(f"{prefix}/api/v1/jobs/bulk", b"[" + longer + b"]", **bearing).status == 201
+            assert site.post(f"{prefix}/api/v1/jobs", longer, **bearing).status == 413
 
 
 def _chunked(site: Site, path: str, body: bytes) -> int:

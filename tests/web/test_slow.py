@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from typing import TYPE_CHECKING
 
 import pytest
 from starlette.requests import ClientDisconnect
@@ -15,6 +16,9 @@ from tests.web.loops import run_apart
 from tests.web.serving import Site
 from tests.web.streams import streaming
 from tests.web.tokens import bearer, token_of
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Send
 
 EVENTS = "/api/v1/events"
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -73,12 +77,36 @@ def test_whoever_asks_for_the_head_of_a_stream_is_not_given_its_body(local_site:
         assert found.getresponse().status == 200  # had the stream gone on, this would wait for its end
 
 
+def test_whoever_would_send_the_body_of_a_stream_is_stopped_when_its_head_was_asked_for() -> None:
+    given: list[int] = []
+    sent: list[dict[str, object]] = []
+
+    async def app(_scope: object, _receive: object, send: "Send") -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for part in range(3):
+            given.append(part)
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: "Message") -> None:
+        sent.append(dict(message))
+
+    scope = {"type": "http", "method": "HEAD", "path": EVENTS, "query_string": b"", "headers": []}
+    run_apart(Edge(app)(scope, receive, send))
+
+    assert given == [0]
+    assert sent[1:] == [{"type": "http.response.body", "body": b"", "more_body": False}]
+
+
 @pytest.mark.parametrize("bound", ["SILENCE_SECONDS", "BODY_SECONDS"])
 @pytest.mark.parametrize("path", [b"/api/v1/jobs", b"/login"])
 def test_a_body_that_does_not_come_in_time_is_refused(
     local_site: Site, monkeypatch: pytest.MonkeyPatch, path: bytes, bound: str
 ) -> None:
-    monkeypatch.setattr(edge, bound, 0.05)
+    for each in ("SILENCE_SECONDS", "BODY_SECONDS"):
+        monkeypatch.setattr(edge, each, 0.05 if each == bound else 600.0)
     body = BODY.replace(b"application/json", b"application/x-www-form-urlencoded") if path == b"/login" else BODY
     with connected(local_site) as found:
         found.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + body)
