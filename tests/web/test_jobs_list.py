@@ -83,6 +83,25 @@ def test_a_search_for_a_tag_leads_to_the_jobs_that_have_it(filled: Site) -> None
     assert 'href="/jobs?queue=mail&amp;tag=red"' in found
 
 
+def test_a_search_leads_to_the_job_of_that_id_to_those_whose_ids_begin_so_and_to_the_group(
+    filled: Site, cli: Cli
+) -> None:
+    cli.ok("enqueue", "--id", "nightly", "--group", "night", "true")
+    cli.ok("enqueue", "--id", "nightly-2", "true")
+
+    by_number, by_id, by_group = (filled.get(f"/jobs?text={text}").text for text in ("7", "nightly", "nigh"))
+
+    assert re.search(r'Job <a href="/jobs/7">7</a> has this name: .*<code>other<', by_number)
+    assert _begun(by_number) == ["70"]
+    assert re.search(r'Job <a href="/jobs/nightly">nightly</a> has this name', by_id)
+    assert _begun(by_id) == ["nightly-2"]
+    assert "No command holds this text" in by_id
+    assert "has this name: " not in by_group
+    assert _begun(by_group) == ["nightly-2", "nightly"]
+    assert 'href="/jobs?group=night">jobs of night</a>' in by_group
+    assert 'id="meant"' not in filled.get("/jobs?text=it%27s").text
+
+
 def test_a_filter_that_finds_no_dead_job_does_not_call_the_queue_of_the_dead_empty(filled: Site) -> None:
     assert "is empty" not in filled.get("/jobs?state=dead&tag=nobody").text
 
@@ -121,6 +140,11 @@ def _walk(site: Site, path: str, rel: str) -> tuple[list[list[int]], str]:
         if link is None:
             return found, path
         path = html.unescape(link[1])
+
+
+def _begun(page: str) -> list[str]:
+    line = re.search(r"Ids that begin so: (.*)</p>", page)
+    return re.findall(r'<a href="/jobs/([^"]+)">', line[1]) if line else []
 
 
 def _total(site: Site, path: str) -> int:

@@ -12,7 +12,7 @@ from queuectl.model.job import Job
 from queuectl.model.states import FINAL, State
 from queuectl.model.token import Role
 from queuectl.model.value import Value
-from queuectl.store import jobs, listing
+from queuectl.store import jobs, listing, offers
 from queuectl.store.listing import Sorting
 from queuectl.web.given import Given, board_of, figures_of
 from queuectl.web.templating import render
@@ -23,6 +23,7 @@ from queuectl.web.visitor import Reader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.store.database import Tx
+    from queuectl.store.offers import Offer
 
 TEMPLATE = "jobs.html"
 
@@ -30,6 +31,8 @@ router = APIRouter()
 
 FILTERED = ("state", "queue", "group", "text", "error", "since", "until", "ended_since")
 
+MOST_BEGUN = 5
+"""So many ids and groups that begin with what is searched for are offered."""
 VERBS = (
     ("retry", "Retry", "r"),
     ("cancel", "Cancel", "c"),
@@ -45,8 +48,20 @@ class Found(Value):
     jobs: list[Job]
     has_newer: bool
     has_older: bool
-    named: Job | None
-    """The job whose id is just what is searched for."""
+    meant: "Meant | None"
+    """What the text that is searched for may name; None where none is, or where it can be no name."""
+
+
+class Meant(Value):
+    """What a text may name beside standing in commands."""
+
+    name: str
+    job: Job | None
+    """The job whose id it is."""
+    begun: "list[Offer]"
+    """Others whose ids begin with it; some, never all."""
+    groups: list[str]
+    """Groups whose names begin with it, likewise."""
 
 
 class Counted(Value):
@@ -129,9 +144,19 @@ def _total(request: Request, asked: Asked, found: Found, states: "dict[State, in
 
 def _look(tx: "Tx", asked: Asked) -> Found:
     shown, has_newer, has_older = _page(tx, asked, Sorting(order=asked.order, is_reversed=asked.is_reversed))
-    text = asked.wanted.text
-    named = None if text is None else jobs.find(tx, text.strip())
-    return Found(jobs=shown, has_newer=has_newer, has_older=has_older, named=named)
+    meant = None if asked.name_meant is None else _meant(tx, asked.name_meant)
+    return Found(jobs=shown, has_newer=has_newer, has_older=has_older, meant=meant)
+
+
+def _meant(tx: "Tx", name: str) -> Meant:
+    """Look a name up by the indexes of ids and groups, which a million jobs do not make slower."""
+    begun = offers.jobs_named(tx, (), name, MOST_BEGUN + 1)
+    return Meant(
+        name=name,
+        job=jobs.find(tx, name),
+        begun=[offer for offer in begun if offer.id != name][:MOST_BEGUN],
+        groups=offers.groups(tx, name, MOST_BEGUN),
+    )
 
 
 def _page(tx: "Tx", asked: Asked, sorting: Sorting) -> "tuple[list[Job], bool, bool]":

@@ -64,10 +64,10 @@ class Asked(Value):
         return bool(self.filters or self.states)
 
     @property
-    def tag_meant(self) -> str | None:
-        """The tag that the text may be: it is looked for in commands alone."""
+    def name_meant(self) -> str | None:
+        """The id, group or tag that the text may be: it is looked for in commands alone."""
         try:
-            return check_name("tag", self.text_of("text").strip())
+            return check_name("name", self.text_of("text").strip())
         except BadInput:
             return None
 
