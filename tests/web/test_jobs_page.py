@@ -15,6 +15,17 @@ pytestmark = pytest.mark.needs("chromium")
 expect.set_options(timeout=30_000)
 
 
+COVERED = """() => {
+    const pill = document.querySelector(".new-pill").getBoundingClientRect();
+    const isApart = (box) =>
+        box.right <= pill.left || box.left >= pill.right || box.bottom <= pill.top || box.top >= pill.bottom;
+    const others = document.querySelectorAll("#page h1, #page .btn, #total, .chip, #filters, .list-wrap, th, td");
+    return [...others].filter((each) => each.checkVisibility() && !isApart(each.getBoundingClientRect()))
+        .map((each) => each.outerHTML.slice(0, 80));
+}"""
+"""What the button that shows new rows lies over."""
+
+
 @pytest.fixture
 def cli(local_site: Site, tmp_path: Path) -> Iterator[Cli]:
     """The program itself on the store that is served."""
@@ -151,6 +162,9 @@ def test_rows_change_in_place_new_ones_wait_behind_their_number_and_the_selectio
     cli.ok("cancel", "1")
 
     expect(page.locator(".new-pill")).to_have_text("12 new")
+    assert page.evaluate(COVERED) == []
+    page.set_viewport_size(PHONE)
+    assert page.evaluate(COVERED) == []
     expect(page.locator("tr[data-key='1'] .state-cancelled")).to_have_count(1)
     expect(page.locator("#total")).to_have_text("15 jobs")
     expect(page.locator("#rows tr")).to_have_count(3)
@@ -160,3 +174,25 @@ def test_rows_change_in_place_new_ones_wait_behind_their_number_and_the_selectio
     expect(page.locator("tr[data-key='2'] .pick input")).to_be_checked()
     page.set_viewport_size(PHONE)
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_on_a_phone_cards_are_sorted_by_a_row_of_their_own(local_site: Site, page: Page, cli: Cli) -> None:
+    for priority in ("1", "3", "2"):
+        cli.ok("enqueue", "--priority", priority, "true")
+    page.goto(f"{local_site.url}/jobs")
+    sorts = page.get_by_role("navigation", name="Sort by")
+    expect(sorts).to_be_hidden()
+    page.set_viewport_size(PHONE)
+
+    sorts.get_by_role("link", name="priority").click()
+
+    page.wait_for_url("**/jobs?sort=priority")
+    assert _order(page) == ["2", "3", "1"]
+    expect(sorts.locator("[aria-current]")).to_contain_text("priority ↓")
+    sorts.get_by_role("link", name="priority").click()
+    page.wait_for_url("**/jobs?sort=priority&reverse=1")
+    assert _order(page) == ["1", "3", "2"]
+
+
+def _order(page: Page) -> list[str]:
+    return [str(row.get_attribute("data-key")) for row in page.locator("#rows tr").all()]

@@ -13,7 +13,7 @@ from queuectl.model.states import FINAL, State
 from queuectl.model.token import Role
 from queuectl.model.value import Value
 from queuectl.store import jobs, listing, offers
-from queuectl.store.listing import Sorting
+from queuectl.store.listing import Order, Sorting
 from queuectl.web.given import Given, board_of, figures_of
 from queuectl.web.templating import render
 from queuectl.web.views.columns import COLUMNS
@@ -101,6 +101,7 @@ def show(request: Request, stores: Given, visitor: Reader) -> HTMLResponse:
         columns=[COLUMNS[name] for name in asked.columns],
         all_columns=list(COLUMNS.values()),
         states=list(State),
+        orders=list(Order),
         since_choices=SINCE,
         limits=LIMITS,
         verbs=VERBS if visitor.may(Role.OPERATE) else (),

@@ -98,6 +98,9 @@ function patch(fresh, isWhole) {
   for (const next of fresh.querySelectorAll("[data-live]")) {
     if (next.id && !document.getElementById(next.id)) adopt(next);
   }
+  for (const button of document.querySelectorAll(".new-pill")) {
+    if (!document.getElementById(button.dataset.of)) button.remove();
+  }
   tick();
   document.dispatchEvent(new CustomEvent("live:patched"));
 }
@@ -130,9 +133,10 @@ function hold(region, next) {
   pill(region, count);
 }
 
+// Beside the title of the page: over the list it would cover what stands there.
 function pill(region, count) {
-  const home = region.closest(".list-wrap") ?? region.closest("table")?.parentElement ?? region.parentElement;
-  let button = home.querySelector(":scope > .new-pill");
+  const title = document.querySelector("#page .head h1");
+  let button = document.querySelector(`.new-pill[data-of="${CSS.escape(region.id)}"]`);
   if (!count) {
     button?.remove();
     return;
@@ -141,14 +145,14 @@ function pill(region, count) {
     button = document.createElement("button");
     button.type = "button";
     button.className = "new-pill";
-    button.dataset.keep = "";
+    button.dataset.of = region.id;
     button.addEventListener("click", () => {
       button.remove();
-      morph(region, held.get(region.id));
+      morph(document.getElementById(region.id), held.get(region.id));
       tick();
       document.dispatchEvent(new CustomEvent("live:patched"));
     });
-    home.append(button);
+    (document.querySelector("#page .head #total") ?? title).after(button);
   }
   const words = `${count.toLocaleString("en")} new`;
   if (button.textContent !== words) button.textContent = words;
