@@ -176,5 +176,5 @@ def test_runs_are_paged_without_a_gap_and_wrong_addresses_are_refused(filled: Si
 
     assert len(keys) == len(set(keys)) == 2 * MANY + 2 + 1 + 3 + 1
     assert "No such run is on record" in whole_page(filled, "/runs?queue=none")
-    for wrong in ("result=what", "since=whenever", "after=x", "queue=a%20b"):
+    for wrong in ("result=what", "since=whenever", "after=x", "queue=a%20b", "reslt=failed"):
         assert filled.get(f"/runs?{wrong}").status == 422

@@ -91,6 +91,14 @@ def test_what_is_not_there_is_said_to_be_missing(site: Site) -> None:
         assert site.get(path).status == 404
 
 
+def test_what_the_address_of_the_dlq_asks_for_in_vain_is_refused(local_site: Site) -> None:
+    answer = local_site.get("/dlq?range=9h")
+
+    assert answer.status == 422
+    assert answer.json()["detail"] == "unknown filter 'range'"
+    assert answer.json()["hint"] == "known: queue, canary, error"
+
+
 def test_the_audit_trail_is_filtered_and_paged(site: Site, cli: Cli) -> None:
     cli.ok("enqueue", "--from", "-", stdin="".join(f"true {number}\n" for number in range(3)))
     with closing(connect(site.target)) as database:

@@ -14,6 +14,7 @@ from queuectl.model.visible import safe
 from queuectl.store import attempts, error_groups, jobs
 from queuectl.web.given import Given, SharedBoard, SharedFigures
 from queuectl.web.templating import render
+from queuectl.web.views.address import check_names
 from queuectl.web.visitor import Reader
 
 TYPE_CHECKING = False
@@ -67,6 +68,7 @@ def show(
     error: str = "",
 ) -> HTMLResponse:
     """Show the dead jobs, of one queue or of all."""
+    check_names(request.query_params, ("queue", "canary", "error"))
     wanted = jobs.Filter(states=(State.DEAD,), queue=queue or None)
     figure = figures.get(f"dlq {queue}", lambda tx: error_groups.groups(tx, wanted))
     groups: list[ErrorGroup] = [] if figure is None else figure.value  # type: ignore[assignment]

@@ -15,6 +15,7 @@ from queuectl.model.verdict import FAILURES, Result
 from queuectl.store import runs
 from queuectl.web.given import Given, SharedFigures
 from queuectl.web.templating import render
+from queuectl.web.views.address import check_names
 from queuectl.web.views.doors import FAILED, OTHER
 from queuectl.web.views.timeline import end_words, kind_of
 from queuectl.web.visitor import Reader
@@ -61,6 +62,7 @@ def show(
 ) -> HTMLResponse:
     """Show the runs that ended, the latest first."""
     given = {"result": result, "since": since, "until": until, "queue": queue, "error": error}
+    check_names(request.query_params, (*given, "after"))
     given = {name: value for name, value in given.items() if value.strip()}
     asked = read_asked(given, wall_ms(), after)
     found = stores.read(lambda tx: runs.page(tx, asked.wanted, PAGE + 1, asked.after))

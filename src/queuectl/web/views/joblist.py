@@ -10,6 +10,7 @@ from queuectl.model.patterns import ascii_pattern
 from queuectl.model.value import Value
 from queuectl.store.jobs import Filter
 from queuectl.store.listing import Key, Order
+from queuectl.web.views.address import check_names
 from queuectl.web.views.columns import COLUMNS, DEFAULT_COLUMNS
 
 TYPE_CHECKING = False
@@ -131,9 +132,7 @@ def read_asked(params: "QueryParams", now_ms: int) -> Asked:
     given = {name: values for name, values in given.items() if values}
     asked = Asked(given=given)
     try:
-        for name in params:
-            if name not in _NAMES:
-                raise UnknownName.among("filter", name, _NAMES)
+        check_names(params, _NAMES)
         wanted, order = _filter(given, now_ms), _order(asked.text_of("sort"))
         return asked.replace(
             wanted=wanted,
