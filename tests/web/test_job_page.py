@@ -61,7 +61,7 @@ def test_a_job_is_added_from_the_form_watched_while_it_runs_and_its_log_read_liv
     expect(page.locator("#new-priority")).to_be_focused()
     page.locator("#new-priority").fill("7")
     line = page.locator("#new-line").inner_text()
-    assert line.startswith("queuectl enqueue --queue mail --priority 7 --tag night --tag slow --env ")
+    assert line.startswith("queuectl enqueue --queue mail --priority 7 --cwd / --tag night --tag slow --env ")
     page.get_by_role("button", name="Add job").click()
 
     page.wait_for_url(re.compile(r"/jobs/1$"))
@@ -92,6 +92,7 @@ def test_a_job_is_added_from_the_form_watched_while_it_runs_and_its_log_read_liv
     assert {name: again[name] for name in ("command", "env", "tags", "queue")} == {
         name: job[name] for name in ("command", "env", "tags", "queue")
     }
+    assert again["cwd"] == (job["cwd"] or "/")
     assert all_violations(page) == []
 
 
@@ -156,6 +157,8 @@ def test_a_running_job_is_cancelled_retried_edited_and_cloned_from_its_page(
     expect(page.locator("#page .notice")).to_contain_text("the value of API_TOKEN is not shown")
     expect(page.get_by_label("Variables")).to_have_value("API_TOKEN=\nPLAIN=x")
     expect(page.get_by_label("Other fields, as JSON")).to_have_value(re.compile(r'"memory": 1073741824'))
+    page.locator("#new-cwd").fill("")
+    expect(page.locator("#new-line")).to_contain_text('"cwd":"/"')
     assert all_violations(page) == []
     page.get_by_role("textbox", name="Command").fill("true")
     page.get_by_role("button", name="Add job").click()

@@ -1,5 +1,6 @@
 """What operators do in a browser: each act does what its command does, is seen at once, and is on record."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,11 +87,18 @@ def test_a_schedule_is_added_with_a_preview_run_edited_paused_and_removed(
     page.get_by_label("Time zone").fill("Europe/Oslo")
     expect(page.locator("#preview li")).to_have_count(5)
     expect(page.locator("#preview li").first).to_contain_text("02:30:00")
+    expect(page.locator(".cmd")).to_be_hidden()  # nothing to copy while no command is given
     page.get_by_role("textbox", name="Command").fill("echo '<b>done</b>'")
+    line = page.locator("#schedule-line").inner_text()
     page.get_by_role("button", name="Add schedule").click()
 
     expect(page.get_by_role("heading", name="nightly")).to_be_visible()
     expect(page.locator("#schedule-facts")).to_contain_text("at 02:30, every day")
+    program.ok(*shlex.split(line.replace(" nightly ", " copied "))[1:])
+    added, copied = program.json("schedule", "show", "nightly", "copied")
+    same = ("cron", "every", "tz", "misfire", "overlap", "jitter", "job")
+    assert {name: copied[name] for name in same} == {name: added[name] for name in same}
+    program.ok("schedule", "remove", "copied")
     page.get_by_role("button", name="Run now").click()
     expect(page.locator("#fires")).to_contain_text("by hand")
     expect(page.locator("#fires")).to_contain_text("pending")
@@ -98,7 +106,10 @@ def test_a_schedule_is_added_with_a_preview_run_edited_paused_and_removed(
     expect(page.locator("#fires")).to_contain_text("completed")
 
     page.get_by_role("link", name="Edit").click()
+    expect(page.locator(".cmd")).to_be_hidden()
     page.get_by_label("or every").fill("90m")
+    page.get_by_label("Priority").fill("3")
+    expect(page.locator("#schedule-line")).to_have_text("queuectl schedule edit nightly --every 90m --priority 3")
     expect(page.locator("#preview li")).to_have_count(5)
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#schedule-facts")).to_contain_text("every 1h30m")

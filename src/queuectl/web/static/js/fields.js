@@ -7,6 +7,12 @@ export function quoted(text) {
   return WORD.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
 }
 
+/** Return the words of a command line that mean a shell line; what could be taken for something else has a flag. */
+export function commandWords(command) {
+  const isPlain = !command.startsWith("-") && !/^\s*\{\s*["}]/.test(command);
+  return isPlain ? [quoted(command)] : ["--command", quoted(command)];
+}
+
 /** Return the items of a text with commas between. */
 export function items(text) {
   return text.split(",").map((part) => part.trim()).filter(Boolean);

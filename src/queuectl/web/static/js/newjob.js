@@ -1,6 +1,6 @@
 // The form that adds a job: says the same on the command line while it is filled, and shows what is wrong where it is.
 import { send, whileBusy } from "./acts.js";
-import { FieldError, fieldOf, items, quoted, variables } from "./fields.js";
+import { FieldError, commandWords, fieldOf, items, quoted, variables } from "./fields.js";
 
 const form = document.getElementById("new-job");
 const line = document.getElementById("new-line");
@@ -39,8 +39,11 @@ function more() {
   throw new FieldError("more", "write a JSON object: {\"name\": value}");
 }
 
-/** Return the command line that adds the same; a job of more than flags can say is written as JSON. */
-function commandLine(fields) {
+/** Return the command line that adds the same; a job of more than flags can say is written as JSON.
+ *
+ * The folder is always named: without one the server takes / and a shell where it stands. */
+function commandLine(given) {
+  const fields = { cwd: "/", ...given };
   if (Object.keys(more()).length) return `queuectl enqueue ${quoted(JSON.stringify(fields))}`;
   const words = [];
   for (const name of FLAGS) if (name in fields) words.push(`--${name.replaceAll("_", "-")}`, quoted(String(fields[name])));
@@ -49,9 +52,7 @@ function commandLine(fields) {
   for (const [name, value] of Object.entries(fields.env ?? {})) words.push("--env", quoted(`${name}=${value}`));
   if (fields.split_output) words.push("--split-output");
   if (fields.hold) words.push("--hold");
-  const command = fields.command ?? "";
-  const isPlain = !command.startsWith("-") && !/^\s*\{\s*["}]/.test(command) && command !== "";
-  words.push(...(isPlain ? [quoted(command)] : command ? ["--command", quoted(command)] : ["'...'"]));
+  words.push(...(fields.command ? commandWords(fields.command) : ["'...'"]));
   return ["queuectl", "enqueue", ...words].join(" ");
 }
 

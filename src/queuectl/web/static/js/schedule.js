@@ -1,5 +1,7 @@
-// Schedule: shows the next five times of what stands in the form, while it is typed.
+// Schedule: shows the next five times of what stands in the form, and the command line that does the same.
 import { send } from "./acts.js";
+import { commandWords, quoted } from "./fields.js";
+import { gather } from "./forms.js";
 
 const WAIT_MS = 250;
 const form = document.getElementById("schedule-form");
@@ -58,6 +60,30 @@ function line(instant) {
   return item;
 }
 
+/** Return the command line that does the same; null while the form does not say enough, or what a flag cannot. */
+function commandLine({ name, cron, every, job = {}, ...rules }) {
+  const isNew = form.dataset.form === "POST";
+  const { command, cwd, ...options } = job;
+  if (isNew ? !(name && (cron || every) && command) : command === null || cwd === null) return null;
+  const flags = { every, ...(isNew ? { tz: form.elements.tz.value.trim() } : {}), ...rules, ...options, cwd };
+  if (isNew) flags.cwd ??= form.dataset.folder; // where the server runs, not the shell
+  const words = ["queuectl schedule", isNew ? "add" : "edit", name ?? form.dataset.name];
+  if (cron) words.push(quoted(cron));
+  for (const [flag, value] of Object.entries(flags)) {
+    const text = value === null && flag in options ? "none" : value;
+    if (text !== null && text !== undefined && text !== "") words.push(`--${flag.replaceAll("_", "-")}`, quoted(String(text)));
+  }
+  if (command) words.push(...(isNew ? commandWords(command) : ["--command", quoted(command)]));
+  return words.length > 3 ? words.join(" ") : null;
+}
+
+function showLine() {
+  const words = commandLine(gather(form));
+  document.getElementById("same-line").hidden = words === null;
+  document.getElementById("schedule-line").textContent = words ?? "";
+  document.getElementById("schedule-copy").dataset.copy = words ?? "";
+}
+
 form.addEventListener("input", (event) => {
   const name = event.target.name;
   if (!["cron", "every", "tz"].includes(name)) return;
@@ -69,5 +95,7 @@ form.addEventListener("input", (event) => {
   clearTimeout(timer);
   timer = setTimeout(preview, WAIT_MS);
 });
+form.addEventListener("input", showLine); // behind the above, which empties a field
 
 preview();
+showLine();
