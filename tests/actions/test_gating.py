@@ -344,6 +344,27 @@ def test_the_place_in_line_is_counted_by_priority_then_number(db: Database) -> N
     ]
 
 
+def test_of_jobs_that_name_one_limit_one_alone_is_first_in_its_line(db: Database) -> None:
+    names = submit(db, [JobSpec(command="true", mutexes=("db",))] * 3, who="me", environ={})
+    _, *parked = db.read(lambda tx: [get(tx, int(name)) for name in names])
+
+    places = [standing_of(db, job).place for job in parked]
+
+    assert places == [Place(ahead=1, line="mutex db"), Place(ahead=2, line="mutex db")]
+
+
+def test_a_line_that_is_not_all_of_its_queue_is_named_by_what_its_jobs_need(db: Database) -> None:
+    add_worker(db)
+    plain, needy = add_job(db), add_job(db, needs=GPU)
+    apart = [standing_of(db, job).place for job in (plain, needy)]
+    add_worker(db, "w2", labels='["gpu"]')
+
+    shared = [standing_of(db, job).place for job in (plain, needy)]
+
+    assert apart == [Place(ahead=0, line="queue default"), Place(ahead=0, line="queue default for gpu")]
+    assert shared == [Place(ahead=0, line="queue default"), Place(ahead=1, line="queue default")]
+
+
 def test_the_order_of_the_line_is_the_order_in_which_a_worker_takes_them(db: Database) -> None:
     add_worker(db, labels='["gpu"]')
     jobs = [add_job(db, priority=number % 3, needs=GPU if number % 2 else None) for number in range(6)]
@@ -361,7 +382,7 @@ def test_what_no_worker_can_take_is_not_before_anybody(db: Database) -> None:
     job = add_job(db)
 
     assert standing_of(db, job).place == Place(ahead=0, line="queue default")
-    assert standing_of(db, unservable_one).place == Place(ahead=0, line="queue default")
+    assert standing_of(db, unservable_one).place == Place(ahead=0, line="queue default for gpu")
 
 
 def test_parked_jobs_stand_in_the_line_of_their_limit_and_those_that_wait_for_a_time_in_none(db: Database) -> None:

@@ -88,7 +88,7 @@ def test_json_names_the_holders_and_the_remedy_of_each_gate(cli: Cli, store: Dat
 
     assert told["waits_for"] == "what no running worker has: gpu, mem=64GiB"
     assert told["remedy"] == START
-    assert told["position"] == {"place": 1, "ahead": 0, "line": "queue default"}
+    assert told["position"] == {"place": 1, "ahead": 0, "line": "queue default for gpu, mem=64GiB"}
     gates = {gate["gate"]: gate for gate in told["gates"]}  # type: ignore[attr-defined]
     assert gates["labels"] == {
         "gate": "labels",

@@ -9,11 +9,13 @@ from queuectl.model.needs import units_text
 from queuectl.model.states import FINAL, State
 from queuectl.model.units import local_text
 from queuectl.model.value import Value
-from queuectl.store import attempts, lines, workers
+from queuectl.store import attempts, limits, lines, workers
 from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuectl.actions.explain import Wait
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
@@ -67,11 +69,19 @@ def _place(scene: Scene, gates: "tuple[Gate, ...]") -> Place | None:
     job = scene.job
     if job.parked_for is not None:
         ahead = lines.parked_ahead(scene.tx, job.parked_for, job.priority, job.seq)
-        return Place(ahead=ahead, line=key_words(job.parked_for))
+        ready = limits.in_line(scene.tx).get(job.parked_for, 0)  # let through already, so before all who are parked
+        return Place(ahead=ready + ahead, line=key_words(job.parked_for))
     if any(gate.name in (AFTER, TIME, HOLD) and not gate.is_open for gate in gates):
         return None
-    ahead = lines.ahead(scene.tx, _shared_lanes(scene), job.priority, job.seq)
-    return Place(ahead=ahead, line=f"queue {job.queue}")
+    shared = _shared_lanes(scene)
+    return Place(ahead=lines.ahead(scene.tx, shared, job.priority, job.seq), line=_line(scene, shared))
+
+
+def _line(scene: Scene, shared: "Sequence[int]") -> str:
+    """Name the line a job stands in: a part of its queue, which has a first of its own, by what its jobs need."""
+    queue = f"queue {scene.job.queue}"
+    is_whole = all(lane.id in shared for lane in scene.lanes.values() if lane.queue == scene.job.queue)
+    return queue if is_whole or not scene.needs.words else f"{queue} for {scene.needs.words}"
 
 
 def _shared_lanes(scene: Scene) -> list[int]:
