@@ -1,9 +1,10 @@
 """The overview: whether things are fine is seen at once, every number is a door, and nothing moves while it is live."""
 
 import re
+from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from queuectl.actions import control
 from queuectl.actions.connect import Target, connect
@@ -11,7 +12,7 @@ from queuectl.model.states import State
 from queuectl.model.verdict import Outcome
 from queuectl.web.stores import Stores
 from tests.store.rows import add_job, add_worker, claim_one, settle_run
-from tests.web.axe import all_violations
+from tests.web.axe import PHONE, all_violations
 from tests.web.serving import Site
 from tests.web.test_live import add_jobs, counted
 from tests.web.test_live_pages import LONG_MS, WATCH_SHIFTS, open_live
@@ -101,6 +102,27 @@ def test_the_overview_is_accessible_and_its_chart_is_read_by_keyboard(local_site
     page.get_by_role("link", name="7d").click()
     page.wait_for_url("**/?range=7d")
     expect(page.locator("#throughput .unit")).to_have_text("runs / 4 h")
+
+
+@pytest.mark.needs("chromium")
+def test_times_below_a_chart_do_not_run_into_each_other_on_a_phone(local_site: Site, page: Page) -> None:
+    fill(local_site.target)
+    page.set_viewport_size(PHONE)
+    for each in ("1h", "24h", "7d"):
+        page_with(local_site, f"/?range={each}", "exit code 3")
+        page.goto(f"{local_site.url}/?range={each}")
+        expect(page.locator("#throughput .time").nth(2)).to_be_visible()
+
+        boxes = sorted((box["x"], box["width"]) for box in map(box_of, page.locator("#throughput .time").all()))
+
+        assert all(x + width < next_x for (x, width), (next_x, _) in pairwise(boxes)), each
+
+
+def box_of(found: Locator) -> FloatRect:
+    """Return where something is that is there."""
+    box = found.bounding_box()
+    assert box is not None
+    return box
 
 
 @pytest.mark.needs("chromium")

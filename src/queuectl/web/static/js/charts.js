@@ -11,7 +11,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 190;
 const SPACE = { top: 10, right: 4, bottom: 22, left: 44 };
 const GRID_LINES = 4;
-const LEAST_LABEL_PX = 72;
+const LETTER_PX = 6.5; // a little more than one takes
+const BETWEEN_PX = 36;
 const charts = new Map();
 
 class BarChart {
@@ -118,14 +119,20 @@ class BarChart {
       drawing.append(svg("line", { class: "grid-line", x1: SPACE.left, x2: this.width - SPACE.right, y1: y, y2: y }));
       drawing.append(text(SPACE.left - 6, y + 4, compact(value), "end"));
     }
-    const every = Math.max(1, Math.ceil((this.rows.length * LEAST_LABEL_PX) / (this.width - SPACE.left)));
-    const offset = (this.rows.length - 1) % every;
-    this.rows.forEach(({ label }, place) => {
-      if ((place - offset) % every) return;
-      const x = this.x(place) + this.step / 2;
-      const anchor = x > this.width - 24 ? "end" : x < SPACE.left + 24 ? "start" : "middle";
-      drawing.append(text(anchor === "end" ? this.width - 2 : x, HEIGHT - 6, label, anchor));
-    });
+    this.drawTimes(drawing);
+  }
+
+  /** Write below the bars when they are, from the last one back, as many as stand apart. */
+  drawTimes(drawing) {
+    let end = this.width + BETWEEN_PX;
+    for (let place = this.rows.length - 1; place >= 0; place -= 1) {
+      const { label } = this.rows[place];
+      const width = label.length * LETTER_PX;
+      const begin = Math.min(this.width - width, this.x(place) + this.step / 2 - width / 2);
+      if (begin < 0 || begin + width + BETWEEN_PX > end) continue;
+      drawing.append(text(begin + width / 2, HEIGHT - 6, label, "middle", "tick time"));
+      end = begin;
+    }
   }
 
   drawBars(drawing, shown) {
