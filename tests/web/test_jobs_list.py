@@ -119,6 +119,16 @@ def test_columns_are_those_of_the_address_and_come_back_in_its_command(filled: S
     assert _command(page) == "queuectl list --columns id,exit,command --limit 25"
 
 
+def test_attempts_are_written_on_the_page_of_a_job_as_in_the_list(filled: Site) -> None:
+    seq, attempts = re.findall(r'<tr data-key="(\d+)".*?data-label="Attempts" class="num">([^<]+)<', _flat(filled))[0]
+
+    assert f"<dt>Attempts</dt><dd>{attempts}</dd>" in filled.get(f"/jobs/{seq}").text
+
+
+def _flat(site: Site) -> str:
+    return site.get("/jobs").text.replace("\n", "")
+
+
 def test_each_state_is_counted_and_its_number_leads_to_just_these(filled: Site) -> None:
     page = filled.get("/jobs?queue=mail").text
 

@@ -174,7 +174,9 @@ def test_a_well_known_exit_code_is_explained_beside_its_group(site: Site, cli: C
     assert shown.count('class="means"') == 1
     assert "the command was not found" in shown
     assert "no-such-program-anywhere: not found" in shown  # how the output of the sample ended
-    assert "the command was not found" in page(site, f"/jobs/{dead}")
+    job = page(site, f"/jobs/{dead}")
+    assert "exit code 127 (as a shell says: no such command)" in job
+    assert "the command was not found" not in job  # it is said once
     assert re.search(r"exit code 127 +the command was not found", cli.ok("dlq", "groups"))
     assert [each["means"] for each in cli.json("dlq", "groups")] == ["the command was not found", None]
     assert "MEANS" not in cli.ok("dlq", "groups", "--error", "exit code 3")

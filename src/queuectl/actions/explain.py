@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from queuectl.model.job import Job
     from queuectl.store.database import Tx
 
-_SHELL_SAYS = {126: "as a shell says: cannot be executed", 127: "as a shell says: no such command"}
+SHELL_SAYS = {126: "as a shell says: cannot be executed", 127: "as a shell says: no such command"}
 
 
 class Wait(Value):
@@ -129,8 +129,8 @@ def _run_ended_by(run: "Attempt") -> str:
     said = run.error or ""
     if run.outcome is OutcomeKind.NOT_STARTED:
         return f"it could not be started: {said}"
-    if run.outcome is OutcomeKind.EXITED and run.exit_code in _SHELL_SAYS:
-        return f"{said} ({_SHELL_SAYS[run.exit_code]})"
+    if run.outcome is OutcomeKind.EXITED and run.exit_code in SHELL_SAYS:
+        return f"{said} ({SHELL_SAYS[run.exit_code]})"
     if run.outcome is OutcomeKind.KILLED:
         return f"{said} (signal {run.signal})"
     return said

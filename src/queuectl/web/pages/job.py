@@ -5,7 +5,7 @@ import shlex
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from queuectl.actions.explain import mending_edit
+from queuectl.actions.explain import SHELL_SAYS, mending_edit
 from queuectl.actions.graphs import graph_around
 from queuectl.actions.selection import no_such_job
 from queuectl.actions.standing import Standing, standing
@@ -104,7 +104,7 @@ def show(
         logs_command=_logs_command(job, chosen if run is not None else None, stream),
         is_over=job.state in FINAL,
         mending=_mending(known),
-        means=exit_words(job.error),
+        means=_means(known),
     )
 
 
@@ -168,6 +168,12 @@ def _mending(known: Known) -> str | None:
         return None
     edit = mending_edit(known.job, known.runs)
     return None if edit is None else f"queuectl edit {known.job.id} {edit}"
+
+
+def _means(known: Known) -> str:
+    """Say what its end means, unless the cause says so itself."""
+    is_said = any(said in (known.cause or "") for said in SHELL_SAYS.values())
+    return "" if is_said else exit_words(known.job.error)
 
 
 def _buttons(job: "Job") -> list[Button]:

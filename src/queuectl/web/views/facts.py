@@ -52,7 +52,7 @@ def variables(job: "Job") -> list[tuple[str, str]]:
 def _place(job: "Job") -> "Iterator[Fact]":
     yield Fact(name="Queue", text=job.queue, query=("queue", job.queue))
     yield Fact(name="Priority", text=str(job.priority))
-    yield Fact(name="Attempts", text=f"{job.attempts} of {job.max_retries + 1}")
+    yield Fact(name="Attempts", text=f"{job.attempts}/{job.max_retries}")
     yield Fact(name="Lost runs", text=str(job.losses) if job.losses else "")
     for tag in job.tag_list:
         yield Fact(name="Tag", text=tag, query=("tag", tag))

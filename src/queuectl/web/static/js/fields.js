@@ -51,4 +51,23 @@ export function fieldOf(message, names) {
   return best && best.name;
 }
 
+/** Take away what was said to be wrong with a form. */
+export function clearWrong(form) {
+  for (const place of form.querySelectorAll(".wrong")) place.hidden = true;
+  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+}
+
+/** Say what is wrong at the field it is about, which is answered; of none, or of one without a place, below the form. */
+export function tellWrong(form, message, field) {
+  const input = field ? form.elements[field] : null;
+  const place = input?.closest(".field")?.querySelector(".wrong");
+  const shown = place ?? form.querySelector(":scope > .wrong");
+  shown.textContent = message;
+  shown.hidden = false;
+  if (!place) return null;
+  input.setAttribute("aria-invalid", "true");
+  input.closest("details")?.setAttribute("open", "");
+  return input;
+}
+
 const ALSO = { tags: ["tag"], run_at: ["time"], env: ["variable", "environment"], after: ["no job", "dependency"] };

@@ -3,7 +3,7 @@ import { durationWords } from "./ago.js";
 import { refresh } from "./live.js";
 import { send, whileBusy } from "./acts.js";
 import { notice, problem } from "./notices.js";
-import { fieldOf, items, quoted } from "./fields.js";
+import { clearWrong, fieldOf, items, quoted, tellWrong } from "./fields.js";
 
 const dialog = document.getElementById("edit");
 const form = document.getElementById("edit-form");
@@ -66,16 +66,14 @@ async function open() {
     problem(error);
     return;
   }
-  document.getElementById("edit-wrong").hidden = true;
+  clearWrong(form);
   show();
   dialog.showModal();
 }
 
 async function save() {
-  const wrong = document.getElementById("edit-wrong");
   const changed = changes();
-  wrong.hidden = true;
-  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  clearWrong(form);
   if (!changed.size) return dialog.close();
   try {
     await send("PATCH", `/api/v1/jobs/${encodeURIComponent(form.dataset.job)}`, body(changed));
@@ -83,14 +81,10 @@ async function save() {
     notice(`Job ${form.dataset.job} is edited`);
     refresh();
   } catch (error) {
-    wrong.textContent = error.hint ? `${error.message} (${error.hint})` : error.message;
-    wrong.hidden = false;
-    const field = fieldOf(error.message, [...changed.keys()]) ?? (changed.size === 1 ? [...changed.keys()][0] : null);
-    const input = field && form.elements[field];
-    if (input) {
-      input.setAttribute("aria-invalid", "true");
-      input.focus();
-    }
+    const message = error.hint ? `${error.message} (${error.hint})` : error.message;
+    const names = [...changed.keys()];
+    const field = fieldOf(error.message, names) ?? (error.status === 422 && names.length === 1 ? names[0] : null);
+    tellWrong(form, message, field)?.focus();
   }
 }
 

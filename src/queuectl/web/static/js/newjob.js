@@ -1,11 +1,10 @@
 // The form that adds a job: says the same on the command line while it is filled, and shows what is wrong where it is.
 import { send, whileBusy } from "./acts.js";
-import { FieldError, commandWords, fieldOf, items, quoted, variables } from "./fields.js";
+import { FieldError, clearWrong, commandWords, fieldOf, items, quoted, tellWrong, variables } from "./fields.js";
 
 const form = document.getElementById("new-job");
 const line = document.getElementById("new-line");
 const copy = document.getElementById("new-copy");
-const wrong = document.getElementById("new-wrong");
 const FLAGS = [
   "id", "queue", "priority", "delay", "run_at", "max_retries", "timeout", "deadline", "cwd", "group", "unique",
 ];
@@ -57,42 +56,24 @@ function commandLine(given) {
 }
 
 function show() {
-  clear();
+  clearWrong(form);
   try {
     line.textContent = copy.dataset.copy = commandLine(job());
   } catch (error) {
     if (!(error instanceof FieldError)) throw error;
-    tell(error.message, error.field);
+    tellWrong(form, error.message, error.field);
   }
 }
 
-function clear() {
-  wrong.hidden = true;
-  for (const place of form.querySelectorAll(".wrong")) place.hidden = true;
-  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
-}
-
-function tell(message, field) {
-  const place = field && document.getElementById(`wrong-${field}`);
-  const shown = place ?? wrong;
-  shown.textContent = message;
-  shown.hidden = false;
-  if (!place) return;
-  const input = form.elements[field];
-  input.setAttribute("aria-invalid", "true");
-  input.closest("details")?.setAttribute("open", "");
-  return input;
-}
-
 async function add() {
-  clear();
+  clearWrong(form);
   try {
     const told = await send("POST", "/api/v1/jobs", job());
     location.assign(`${document.body.dataset.base ?? ""}/jobs/${encodeURIComponent(idOf(told))}`);
   } catch (error) {
     const names = [...form.elements].map((each) => each.name).filter((name) => name && name !== "more");
     const field = error instanceof FieldError ? error.field : error.status === 422 ? fieldOf(error.message, names) : null;
-    tell(error.hint ? `${error.message} (${error.hint})` : error.message, field)?.focus();
+    tellWrong(form, error.hint ? `${error.message} (${error.hint})` : error.message, field)?.focus();
   }
 }
 
