@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,6 +28,9 @@ from queuectl.store.moves import request_cancel
 from queuectl.system.process import is_over
 from tests.program import wait_for
 from tests.store.rows import add_job, get_job, get_runs
+
+if TYPE_CHECKING:
+    from queuectl.store.dialect import Question, Row
 
 
 @pytest.fixture
@@ -306,12 +310,16 @@ def turn(worker: Worker, db: Database, is_reached: Callable[[Job], bool]) -> Job
 def lose_answers(worker: Worker, monkeypatch: pytest.MonkeyPatch, numbers: set[int]) -> Callable[[], int]:
     """Let some of the worker's writing commits succeed and their answers get lost."""
     dialect = worker._database.dialect
-    begin, commit = dialect.begin, dialect.commit
+    begin, begin_asking, commit = dialect.begin, dialect.begin_asking, dialect.commit
     count, is_writing = [0], [False]
 
     def note_begin(*, writing: bool) -> int:
         is_writing[0] = writing
         return begin(writing=writing)
+
+    def note_asking(question: "Question") -> "tuple[int, list[Row] | None]":
+        is_writing[0] = True
+        return begin_asking(question)
 
     def lose(*_: object) -> None:
         commit()
@@ -320,5 +328,6 @@ def lose_answers(worker: Worker, monkeypatch: pytest.MonkeyPatch, numbers: set[i
             raise StoreUnreachable("the answer was lost")
 
     monkeypatch.setattr(dialect, "begin", note_begin)
+    monkeypatch.setattr(dialect, "begin_asking", note_asking)
     monkeypatch.setattr(dialect, "commit", lose)
     return lambda: count[0]

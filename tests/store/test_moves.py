@@ -8,7 +8,7 @@ from queuectl.model.verdict import Verdict
 from queuectl.store import claims, moves
 from queuectl.store.database import Database, Tx
 from queuectl.store.takers import Taker
-from tests.store.rows import NOW, FakeClock, add_job, get_job
+from tests.store.rows import NOW, FakeClock, add_job, get_job, recorded
 
 OUT_OF_PROCESSING = [move for move, (sources, _) in MOVES.items() if sources == {State.PROCESSING}]
 LATER = NOW + 5_000
@@ -70,7 +70,7 @@ def test_settle_returns_the_row_as_it_is_written(db: Database) -> None:
     job = add_job(db, State.PROCESSING, cancel_requested=1, attempts=1)
     verdict = Verdict(move=Move.FAIL, state=State.FAILED, delay_ms=4_000, error="exit code 9", charged=1)
 
-    settled = db.write(lambda tx: moves.settle(tx, Claim(job=job), verdict, 9))
+    settled = db.write(lambda tx: moves.settle(tx, Claim(job=job), verdict, 9, recorded(Claim(job=job))))
 
     assert settled == get_job(db, job.seq)
     assert (settled.run_at, settled.attempts, settled.exit_code) == (NOW + 4_000, 2, 9)
@@ -119,7 +119,7 @@ def try_move(db: Database, move: Move, job: Job, to: State) -> bool:
     if move in OUT_OF_PROCESSING:
         verdict = Verdict(move=move, state=to, delay_ms=1_000 if to in WAITING_FOR_TIME else None)
         held = Claim(job=job.replace(worker_id="w1"))
-        return db.write(lambda tx: moves.settle(tx, held, verdict, None)) is not None
+        return db.write(lambda tx: moves.settle(tx, held, verdict, None, recorded(held))) is not None
     run_at = LATER if to is State.SCHEDULED else None
     return db.write(lambda tx: moves.move(tx, move, job.seq, to, run_at=run_at, error="why")) is not None
 

@@ -14,7 +14,7 @@ from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.lanes import all_lanes
 from queuectl.store.listing import Order, Sorting
-from queuectl.store.outset import outset
+from queuectl.store.outset import outset, question
 from queuectl.store.postgres import PostgresDialect
 from queuectl.store.takers import Taker
 from tests.store.rows import add_history, add_job, add_worker
@@ -112,6 +112,8 @@ def test_what_a_worker_learns_at_the_beginning_of_a_turn_reads_one_entry_of_the_
     crowded: Database,
 ) -> None:
     plans = plans_of(crowded, lambda tx: outset(tx, "w1"))
+    if (asked := question(crowded.dialect, "w1")) is not None:
+        plans += plans_of(crowded, lambda tx: tx.rows(asked.sql.replace("$1", "'w1'")))
 
     assert_pinned(plans, "jobs_due")
     assert_nothing_sorted(plans)

@@ -1,12 +1,14 @@
-"""PostgreSQL: what its own errors mean for a person."""
+"""PostgreSQL: what its own errors mean for a person, and what a transaction begins with asking."""
 
 import select
+from contextlib import closing
 
 import pytest
 
 from queuectl.actions.connect import Target, connect
 from queuectl.errors import StoreError, StoreUnreachable
 from queuectl.store.database import Tx
+from queuectl.store.dialect import Question
 from queuectl.store.postgres import PostgresDialect
 from tests.program import DEADLINE_S
 
@@ -17,7 +19,7 @@ def test_a_transaction_that_rested_too_long_is_told_in_words(target: Target) -> 
 
     def rest_too_long(tx: Tx) -> None:
         assert isinstance(tx.dialect, PostgresDialect)
-        tx.dialect.script("SET LOCAL idle_in_transaction_session_timeout = '10ms'")
+        tx.dialect.script("SET LOCAL idle_in_transaction_session_timeout = '500ms'")
         assert select.select([tx.dialect.connection.fileno()], [], [], DEADLINE_S)[0]
         tx.rows("SELECT 1")
 
@@ -28,3 +30,32 @@ def test_a_transaction_that_rested_too_long_is_told_in_words(target: Target) -> 
     assert "nothing was changed" in told.value.hint
     assert database.read(lambda tx: tx.rows("SELECT 1")) == [(1,)]
     database.close()
+
+
+ABOUT = "o'clock"
+ASKED = Question(name="asked", sql="SELECT 7, $1", about=ABOUT)
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_what_a_transaction_begins_with_asking_is_answered_also_after_the_connection_was_lost(target: Target) -> None:
+    with closing(connect(target)) as database:
+        first = database.write(lambda tx: (tx.now, tx.answer), ASKED)
+        database.dialect.rows("SELECT 1", {})
+        database.dialect.connection.close()  # type: ignore[attr-defined]
+        second = database.write(lambda tx: (tx.now, tx.answer), ASKED)
+
+    assert first == second == (7, [(7, ABOUT)])
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_what_follows_a_question_is_written_with_it_or_not_at_all(target: Target) -> None:
+    def add_and_fail(tx: Tx) -> None:
+        tx.changed("INSERT INTO config (key, value, updated_at) VALUES ('a', '1', 1)")
+        raise ZeroDivisionError
+
+    with closing(connect(target)) as database:
+        with pytest.raises(ZeroDivisionError):
+            database.write(add_and_fail, ASKED)
+        count = database.read(lambda tx: tx.rows("SELECT count(*) FROM config WHERE key = 'a'"))
+
+    assert count == [(0,)]

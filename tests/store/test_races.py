@@ -4,6 +4,7 @@ PostgreSQL has a guard in each statement. SQLite has one for all of them: BEGIN 
 """
 
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
@@ -36,11 +37,13 @@ from tests.store.rows import (
     get_job,
     get_runs,
     get_worker,
+    recorded,
     settle_run,
 )
 
 ON_SQLITE = pytest.mark.parametrize("target", ["sqlite"], indirect=True)
 CANCELLED = Verdict(move=Move.STOP, state=State.CANCELLED)
+OTHER_RUNS = count(1000)
 
 
 @pytest.fixture
@@ -574,7 +577,7 @@ def remove_from_fence(monkeypatch: pytest.MonkeyPatch, *guards: str) -> None:
 
 def by_store(held: Claim, verdict: Verdict) -> Callable[[Database], Job | None]:
     """Settle by the store alone: the key of the attempts is a guard too, and would hide what the fence is for."""
-    return lambda db: db.write(lambda tx: moves.settle(tx, held, verdict, None))
+    return lambda db: db.write(lambda tx: moves.settle(tx, held, verdict, None, recorded(held, next(OTHER_RUNS))))
 
 
 def by_move(move: Move, seq: int) -> Callable[[Database], Job | None]:

@@ -9,7 +9,7 @@ from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
 from queuectl.store import attempts, claims, jobs, moves, parking
 from queuectl.store.lanes import all_lanes, narrow_queues
-from queuectl.store.outset import outset
+from queuectl.store.outset import outset, question
 from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
@@ -101,7 +101,7 @@ def settle_and_claim(
             now=tx.now,
         )
 
-    return database.write(work)
+    return database.write(work, question(database.dialect, holder.worker_id))
 
 
 def is_drained(database: "Database", holder: Holder) -> bool:
@@ -187,9 +187,8 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         backoff = fresh.own_backoff(working_settings(tx, environ).backoff)
         left_ms = None if fresh.deadline_at is None else fresh.deadline_at - tx.now
         verdict = judge(fresh, outcome, backoff, random.random(), left_ms)
-    after = moves.settle(tx, claim, verdict, outcome.exit_code)
+    after = moves.settle(tx, claim, verdict, outcome.exit_code, attempts.record_of(claim, report, host, tx.now))
     if after is not None:
-        attempts.insert(tx, claim, report, host)
         if after.limits is not None:
             parking.release(tx, after.limit_list)
         if has_ties(after):

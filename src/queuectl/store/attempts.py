@@ -20,38 +20,35 @@ COLUMNS = columns_of(Attempt)
 _WRITTEN = (*Attempt.FIELDS, "result")
 
 
-def insert(tx: "Tx", claim: "Claim", report: "Report", host: str) -> None:
-    """Put a run that ended on record."""
+def record_of(claim: "Claim", report: "Report", host: str, now: int) -> "dict[str, SqlValue]":
+    """Return what is put on record of a run that ended; moves.settle writes it with what becomes of its job."""
     job, outcome = claim.job, report.outcome
     # A run of a job that keeps stderr apart has some, also where nobody could report it.
     lacks_stderr = job.split_output and report.stderr_bytes is None
-    tx.insert(
-        "attempts",
-        {
-            "job_seq": job.seq,
-            "run": job.run,
-            "attempt": job.attempts + 1,
-            "worker_id": job.worker_id,
-            "host": host,
-            "started_at": job.started_at,
-            "finished_at": tx.now,
-            "outcome": outcome.kind,
-            "exit_code": outcome.exit_code,
-            "signal": outcome.signal,
-            "error": outcome.error,
-            "cpu_ms": report.cpu_ms,
-            "peak_memory_bytes": report.peak_memory_bytes,
-            "output_bytes": report.output_bytes,
-            "output_file": report.output_file,
-            "output_tail": report.output_tail,
-            "stderr_bytes": 0 if lacks_stderr else report.stderr_bytes,
-            "stderr_file": report.stderr_file,
-            "stderr_tail": b"" if lacks_stderr else report.stderr_tail,
-            "waited_ms": job.waited_ms,
-            "queue": job.queue,
-            "result": result_of(outcome.kind, outcome.error),
-        },
-    )
+    return {
+        "job_seq": job.seq,
+        "run": job.run,
+        "attempt": job.attempts + 1,
+        "worker_id": job.worker_id,
+        "host": host,
+        "started_at": job.started_at,
+        "finished_at": now,
+        "outcome": outcome.kind,
+        "exit_code": outcome.exit_code,
+        "signal": outcome.signal,
+        "error": outcome.error,
+        "cpu_ms": report.cpu_ms,
+        "peak_memory_bytes": report.peak_memory_bytes,
+        "output_bytes": report.output_bytes,
+        "output_file": report.output_file,
+        "output_tail": report.output_tail,
+        "stderr_bytes": 0 if lacks_stderr else report.stderr_bytes,
+        "stderr_file": report.stderr_file,
+        "stderr_tail": b"" if lacks_stderr else report.stderr_tail,
+        "waited_ms": job.waited_ms,
+        "queue": job.queue,
+        "result": result_of(outcome.kind, outcome.error),
+    }
 
 
 def page(tx: "Tx", seqs: "Sequence[int]", after: "tuple[int, int]", limit: int) -> list[Attempt]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
-    from queuectl.store.dialect import Dialect, Params, Row
+    from queuectl.store.dialect import Dialect, Params, Question, Row
 
     Result = TypeVar("Result")
 
@@ -19,7 +19,7 @@ MAX_TRIES = 8
 class Tx:
     """One open transaction: its statements, and `now`, the one reading of the database's clock in it."""
 
-    __slots__ = ("dialect", "discarded", "is_telling", "is_waking", "is_watched", "locked", "now")
+    __slots__ = ("answer", "dialect", "discarded", "is_telling", "is_waking", "is_watched", "locked", "now")
 
     def __init__(self, dialect: "Dialect", now: int) -> None:
         self.dialect = dialect
@@ -27,6 +27,8 @@ class Tx:
         self.is_waking = False
         self.is_telling = False
         self.is_watched = True
+        self.answer: list[Row] | None = None
+        """What it began with asking, where that was asked with its beginning."""
         self.discarded: list[str] = []
         self.locked: set[str] = set()
 
@@ -112,14 +114,16 @@ class Database:
         self._tell = tell
         self._sweep = sweep
 
-    def write(self, work: "Callable[[Tx], Result]") -> "Result":
+    def write(self, work: "Callable[[Tx], Result]", question: "Question | None" = None) -> "Result":
         """Run `work` in one transaction that is committed when it returns and undone when it raises.
+
+        `question` is what it will ask first; where a server is asked, the answer comes with the beginning.
 
         `work` may be called again after a deadlock, so it must not change anything but the database.
         """
         for turn in range(MAX_TRIES):
             try:
-                return self._once(work, writing=True)
+                return self._once(work, question, writing=True)
             except Exception as error:
                 told = self._told(error)
                 if turn == 0 and isinstance(told, StoreFull) and self.dialect.make_room():
@@ -140,10 +144,15 @@ class Database:
         """Close the connection."""
         self.dialect.close()
 
-    def _once(self, work: "Callable[[Tx], Result]", *, writing: bool) -> "Result":
+    def _once(self, work: "Callable[[Tx], Result]", question: "Question | None" = None, *, writing: bool) -> "Result":
         dialect = self.dialect
         try:
-            tx = Tx(dialect, self.read_clock(dialect.begin(writing=writing)))
+            if question is None:
+                tx = Tx(dialect, self.read_clock(dialect.begin(writing=writing)))
+            else:
+                now, answer = dialect.begin_asking(question)
+                tx = Tx(dialect, self.read_clock(now))
+                tx.answer = answer
             result = work(tx)
             try:
                 dialect.commit()

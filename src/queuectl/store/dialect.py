@@ -25,6 +25,15 @@ class Table(Value):
     """Whether its rows need rows of other tables."""
 
 
+class Question(Value):
+    """What a transaction begins with asking, over and over: one text may be about one worker after the other."""
+
+    name: str
+    sql: str
+    """Its first column is the database's clock, and there is always a row; `$1` is what it is about."""
+    about: str
+
+
 class Dialect(ABC):
     """One open connection of one kind of database. Statements use `:name` parameters on both."""
 
@@ -41,6 +50,8 @@ class Dialect(ABC):
     """Ends a SELECT whose rows this transaction is about to change; waits for whoever holds them."""
     is_watched: str
     """A condition that holds while somebody wants to be told of changes; uses `:now`."""
+    clock = ""
+    """Reads the database's clock in a statement, where it has one."""
     likely: str
     """Stands before a condition in brackets that is to be sought in an index, where the planner must be told."""
     for_share: str
@@ -49,6 +60,10 @@ class Dialect(ABC):
     @abstractmethod
     def begin(self, *, writing: bool) -> int:
         """Open a transaction and return the database's clock in milliseconds."""
+
+    def begin_asking(self, _question: Question) -> "tuple[int, list[Row] | None]":
+        """Open a writing transaction and ask at once, where that saves a trip to a server; None: it was not asked."""
+        return self.begin(writing=True), None
 
     @abstractmethod
     def commit(self) -> None:

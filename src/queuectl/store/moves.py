@@ -3,6 +3,8 @@
 Every statement names the states a move may leave in its WHERE, so a job that has moved on is never touched.
 """
 
+from functools import cache
+
 from queuectl.model.job import Job
 from queuectl.model.states import FINAL, MOVES, Move, State
 from queuectl.store.jobs import CHUNK, COLUMNS, listed
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from queuectl.model.job import Claim
     from queuectl.model.verdict import Verdict
     from queuectl.store.database import Tx
-    from queuectl.store.dialect import SqlValue
+    from queuectl.store.dialect import Params, SqlValue
 
 DUE_LIMIT = 200
 
@@ -30,6 +32,7 @@ _SETTLE = """
 # builds a table for its rows.
 _SETTLE_ALONE = f"{_SETTLE} AND has_dependents = 0"
 _SETTLE_WITH_OTHERS = f"{_SETTLE} RETURNING has_dependents"
+_RECORDS = "attempts"
 
 # Looked up first and moved after: most of the time nothing is due, and then this is one probe of jobs_due.
 _DUE = """
@@ -55,8 +58,8 @@ _EFFECTS = {
 }
 
 
-def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) -> Job | None:
-    """Write what becomes of a run; None means the claim was lost, and nothing was touched."""
+def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None, record: "Params") -> Job | None:
+    """Write what becomes of a run, and its record; None means the claim was lost, and nothing was touched."""
     _check(verdict.move, verdict.state)
     job = claim.job
     changes: dict[str, SqlValue] = {
@@ -70,7 +73,7 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
         "now": tx.now,
         **claim.fence,
     }
-    has_dependents = _settle(tx, job, changes)
+    has_dependents = _settle(tx, job, changes, record)
     if has_dependents is None:
         return None
     return job.replace(
@@ -89,12 +92,35 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None) 
     )
 
 
-def _settle(tx: "Tx", job: Job, changes: "dict[str, SqlValue]") -> int | None:
+def _settle(tx: "Tx", job: Job, changes: "dict[str, SqlValue]", record: "Params") -> int | None:
     """Write it and return whether others wait for the job; None means the claim was lost."""
-    if not job.has_dependents and tx.changed(_SETTLE_ALONE, changes):
-        return 0
+    if not job.has_dependents:
+        if not tx.dialect.is_local:
+            if tx.changed(_both_sql(_SETTLE_ALONE, tuple(record)), {**changes, **_named(record)}):
+                return 0
+        elif tx.changed(_SETTLE_ALONE, changes):
+            tx.insert(_RECORDS, record)
+            return 0
     row = tx.row(_SETTLE_WITH_OTHERS, changes)
-    return None if row is None else int(row[0] or 0)
+    if row is None:
+        return None
+    tx.insert(_RECORDS, record)
+    return int(row[0] or 0)
+
+
+@cache
+def _both_sql(settle_sql: str, columns: tuple[str, ...]) -> str:
+    """Return one statement that settles and records: to ask a server costs more than most of what it is asked for."""
+    return f"""
+        WITH settled AS ({settle_sql} RETURNING 1)
+        INSERT INTO {_RECORDS} ({", ".join(columns)})
+        SELECT {", ".join(f":run_{column}" for column in columns)}
+          FROM settled
+    """
+
+
+def _named(record: "Params") -> "dict[str, SqlValue]":
+    return {f"run_{column}": value for column, value in record.items()}
 
 
 def make_due(tx: "Tx", most: int = DUE_LIMIT) -> int:

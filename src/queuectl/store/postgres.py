@@ -10,73 +10,26 @@ from psycopg import errors as pg_errors
 
 from queuectl.errors import StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.urls import without_password
-from queuectl.store.dialect import Dialect
+from queuectl.store.dialect import Dialect, Question
+from queuectl.store.postgres_connection import HASTY, PATIENT, SCHEMA, Connection, NoAnswer, open_connection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypeVar
-
-    from psycopg.abc import PQGen
 
     from queuectl.store.dialect import Params, Row
 
-    RV = TypeVar("RV")
-
 CHANNEL = "queuectl"
 CHANGE_CHANNEL = "queuectl_change"
-SCHEMA = "queuectl"
-CONNECT_SECONDS = 10
-LOCK_SECONDS = 10.0
-ANSWER_SECONDS = 20.0
-SILENT_SECONDS = 60
-HASTY_SILENT_SECONDS = 10
-# For processes that look after commands meanwhile; libpq takes no shorter time to connect.
-HASTY_CONNECT_SECONDS = 2
-HASTY_LOCK_SECONDS = 2.0
-HASTY_ANSWER_SECONDS = 3.0
-MIN_VERSION = 140000
 KEEP_OUT_MS = 500
 ALONE_SECONDS = 5
-APPLICATION = "queuectl"
 HOT_TABLES = ("jobs", "attempts", "workers")
 COPY_FROM_ROWS = 50
 
-# A client that fell silent in the middle of a transaction (its host lost power) must not keep its locks, else no rescue
-# could free its jobs. The rest makes the server notice a dead peer by itself; it has no effect on a local socket.
-_SESSION = f"""
-    SET search_path = {SCHEMA};
-    SET lock_timeout = '{{lock_seconds}}s';
-    SET idle_in_transaction_session_timeout = '{{silent_seconds}}s';
-    SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
-    SET tcp_user_timeout = '{{silent_seconds}}s'
-"""
-# A plan that a worker keeps was made when it started, for the few jobs of then. That of a table without an index is
-# dear only in name, and not worth compiling.
-_SESSION_OF_HASTY = f"{_SESSION}; SET enable_seqscan = off; SET jit = off"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
-_BEGIN = "BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_BEGIN = f"BEGIN; SELECT {_CLOCK}"
 _BEGIN_READING = _BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 1)
-
-
-class NoAnswer(psycopg.OperationalError):
-    """The server did not answer in time."""
-
-
-class _Connection(psycopg.Connection["Row"]):
-    """A connection that does not wait for ever for an answer, which a cut network would make it do."""
-
-    answer_seconds = ANSWER_SECONDS
-
-    def wait(self, gen: "PQGen[RV]", interval: float = 0.1, timeout: float | None = None) -> "RV":
-        """Wait for the server for a bounded time, and give the connection up when it does not answer."""
-        try:
-            return super().wait(gen, interval, timeout or self.answer_seconds)
-        except psycopg.OperationalError as error:
-            if self.pgconn.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:
-                raise
-            self.pgconn.finish()  # the answer may still come, and would be taken for that of the next statement
-            raise NoAnswer(str(error)) from error
 
 
 class PostgresDialect(Dialect):
@@ -88,18 +41,14 @@ class PostgresDialect(Dialect):
     for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
     likely = ""
+    clock = _CLOCK
     is_watched = "EXISTS (SELECT 1 FROM watchers WHERE expires_at > :now)"
 
     def __init__(self, url: str, *, is_patient: bool = True) -> None:
-        self._usual_answer_seconds = ANSWER_SECONDS if is_patient else HASTY_ANSWER_SECONDS
-        self._answer_seconds = self._usual_answer_seconds
+        self._patience = PATIENT if is_patient else HASTY
+        self._answer_s = self._patience.answer_s
         self._url = url
         self.address = without_password(url)
-        self._lock_seconds = LOCK_SECONDS if is_patient else HASTY_LOCK_SECONDS
-        self._session = (_SESSION if is_patient else _SESSION_OF_HASTY).format(
-            lock_seconds=self._lock_seconds, silent_seconds=SILENT_SECONDS if is_patient else HASTY_SILENT_SECONDS
-        )
-        self._connect_seconds = CONNECT_SECONDS if is_patient else HASTY_CONNECT_SECONDS
         self._texts: dict[str, str] = {}
         self._notices: list[str] = []
         self._is_listening = False
@@ -111,16 +60,31 @@ class PostgresDialect(Dialect):
 
     def begin(self, *, writing: bool) -> int:
         """Open a transaction and read the server's clock, in one round trip."""
-        if self.connection.closed:
-            self.connection = self._connect()
-            if self._is_listening:
-                self.listen(self._channel)
-        self._notices.clear()
+        self._be_ready()
         # Two statements in one text cannot be prepared, and psycopg prepares what it sees often.
         cursor = self._cursor.execute(_BEGIN if writing else _BEGIN_READING, prepare=False)
         cursor.nextset()
         row = cursor.fetchone()
         return int(row[0] or 0) if row else 0
+
+    def begin_asking(self, question: Question) -> "tuple[int, list[Row] | None]":
+        """Open a writing transaction, read the clock and ask, in one round trip and by a plan that is kept."""
+        self._be_ready()
+        if question.name not in self._known:
+            self.connection.execute(f"PREPARE {question.name}(text) AS {question.sql}", prepare=False)
+            self._known.add(question.name)
+        about = question.about.replace("'", "''")
+        cursor = self._cursor.execute(f"BEGIN; EXECUTE {question.name}('{about}')", prepare=False)
+        cursor.nextset()
+        rows = cursor.fetchall()
+        return int(rows[0][0] or 0), rows
+
+    def _be_ready(self) -> None:
+        if self.connection.closed:
+            self.connection = self._connect()
+            if self._is_listening:
+                self.listen(self._channel)
+        self._notices.clear()
 
     def commit(self) -> None:
         """Commit, synchronously as the server is set up; what is to be announced goes with it, in one round trip."""
@@ -282,12 +246,12 @@ class PostgresDialect(Dialect):
 
     def limit_answers(self, seconds: float | None) -> None:
         """Wait at most so long for each answer from now on; None: as long as usual."""
-        self._answer_seconds = self.connection.answer_seconds = seconds or self._usual_answer_seconds
+        self._answer_s = self.connection.answer_s = seconds or self._patience.answer_s
 
     @property
     def longest_begin_s(self) -> float:
         """How long it may take to learn that the server does not answer."""
-        return self._answer_seconds + (self._connect_seconds if self.connection.closed else 0.0)
+        return self._answer_s + (self._patience.connect_s if self.connection.closed else 0.0)
 
     @property
     def descriptor(self) -> tuple[int, int]:
@@ -299,7 +263,9 @@ class PostgresDialect(Dialect):
         if not isinstance(error, psycopg.Error):
             return None
         if isinstance(error, pg_errors.LockNotAvailable | pg_errors.QueryCanceled):
-            return StoreBusy(f"PostgreSQL rows were locked for {self._lock_seconds:g} s", hint="try again in a moment")
+            return StoreBusy(
+                f"PostgreSQL rows were locked for {self._patience.lock_s:g} s", hint="try again in a moment"
+            )
         if isinstance(error, pg_errors.IdleInTransactionSessionTimeout):
             return StoreError(
                 "PostgreSQL ended a transaction that rested for too long between two statements",
@@ -342,33 +308,19 @@ class PostgresDialect(Dialect):
         rows = self.rows(f"SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}", {})
         return int(rows[0][0] or 0)
 
-    def _connect(self) -> _Connection:
+    def _connect(self) -> Connection:
         try:
-            connection = _Connection.connect(
-                self._url, autocommit=True, connect_timeout=self._connect_seconds, application_name=APPLICATION,
-                keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
-            )  # fmt: skip
-            connection.answer_seconds = self._answer_seconds
-            if connection.info.server_version < MIN_VERSION:
-                raise StoreUnreachable(
-                    f"PostgreSQL {connection.info.server_version // 10000} is too old", hint="use 14 or newer"
-                )
-            connection.execute(self._session)
+            connection = open_connection(self._url, self._patience, self._answer_s)
         except psycopg.Error as error:
-            if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
-                # The driver's own words are left out: they quote the URL, password and all.
-                raise StoreUnreachable(
-                    f"cannot read the URL {without_password(self._url)}",
-                    hint="write postgresql://user@host/name; percent-encode what is special, such as %40 for @",
-                ) from None
             raise self.translate(error) or error from error
         self._connects += 1
+        self._known: set[str] = set()
         self._cursor = connection.cursor()  # one for all: to make one takes as long as to use it
         return connection
 
     def _words(self, error: Exception) -> str:
         if isinstance(error, NoAnswer):
-            return f"no answer for {self._answer_seconds:g} s"
+            return f"no answer for {self._answer_s:g} s"
         return _first_line(error)
 
     def _text(self, sql: str) -> str:

@@ -4,7 +4,8 @@ import secrets
 import select
 import time
 
-from queuectl.store.postgres import APPLICATION, CHANNEL, PostgresDialect
+from queuectl.store.postgres import CHANNEL, PostgresDialect
+from queuectl.store.postgres_connection import APPLICATION
 
 
 def other_sessions(dialect: PostgresDialect) -> list[tuple[int, str]]:
