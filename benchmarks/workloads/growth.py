@@ -29,6 +29,9 @@ SINGLE_JOBS = 30
 WARM_UP_JOBS = 60
 """Worked off on both sides before the first round: one has just been filled, the other was just made."""
 COMMANDS = ("status", "list")
+COMMAND_ROUNDS = 5
+CONNECTING = "psycopg.connect in python3"
+_CONNECT = "import psycopg, sys; psycopg.connect(sys.argv[1]).close()"
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -123,7 +126,9 @@ def _cycle_us(worker: BareWorker, jobs: int) -> tuple[float, float]:
 def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:
     sides = {command: partial(queuectl, target, command, "--json") for command in COMMANDS}
     sides["python"] = partial(spend, BARE_PYTHON, plain_environ())
-    taken = {name: [spent.wall_s for spent in found] for name, found in take_turns(3, sides).items()}
+    if kind == POSTGRES:
+        sides[CONNECTING] = partial(spend, [BARE_PYTHON[0], "-c", _CONNECT, target.url], plain_environ())
+    taken = {name: [spent.wall_s for spent in found] for name, found in take_turns(COMMAND_ROUNDS, sides).items()}
     for command in COMMANDS:
         yield Figure(
             what=f"{command} --json {_beside(rows)}, {kind}",
@@ -134,6 +139,15 @@ def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:
             budget=BUDGETS[command] if rows <= MILLION else None,
             is_headline=rows == MILLION and kind == SQLITE,
             values=_values(f"{command} --json", kind, rows),
+        )
+    if kind == POSTGRES:
+        yield Figure(
+            what=f"{CONNECTING} {_beside(rows)}, {kind}",
+            unit="x of python3 -c pass",
+            ratios=ratios(taken[CONNECTING], taken["python"]),
+            absolute=[each * 1000 for each in taken[CONNECTING]],
+            absolute_unit="ms",
+            note="what every command on PostgreSQL begins with: to import psycopg and connect",
         )
 
 
