@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from queuectl.actions.connect import Target, connect, locate
+from queuectl.actions.edit import edit
 from queuectl.actions.submit import submit
+from queuectl.model.edit import edit_from_fields
 from queuectl.model.job import JobSpec
 from queuectl.model.states import State
+from queuectl.runtime.watch import Watch
 from queuectl.store.database import Database, Tx
 from queuectl.web import livepages
 from queuectl.web.livepages import LivePages
@@ -140,6 +143,45 @@ def test_nobody_watching_costs_nothing(target: Target, monkeypatch: pytest.Monke
 
             assert set(looks) == {other}
         assert pending(board.current()) == 1
+
+
+def test_whoever_begins_to_watch_is_told_of_no_change_where_there_was_none(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuectl.runtime.watch.FIRST_LOOKS_S", ())
+    add_jobs(target)
+    with closing(Board(target)) as board:
+        drawn = board.current()
+        told: list[View] = []
+
+        with board.watch(told.append):
+            wait_for(lambda: board.latest.taken > drawn.taken, "the board looks for whoever watches")
+
+        assert (board.latest.version, told) == (drawn.version, [])
+
+
+def test_a_change_that_comes_while_nobody_watches_is_told_to_who_asks_next(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuectl.runtime.watch.FIRST_LOOKS_S", ())
+    monkeypatch.setattr("queuectl.web.snapshot.FRESH_S", 0.0)
+    heard, wait = threading.Event(), Watch.wait
+
+    def noted_wait(watch: Watch, until: float = 0.0, *, not_before: float = 0.0) -> bool:
+        is_changed = wait(watch, until, not_before=not_before)
+        if is_changed:
+            heard.set()
+        return is_changed
+
+    monkeypatch.setattr(Watch, "wait", noted_wait)
+    add_jobs(target)
+    with closing(Board(target)) as board, closing(connect(target)) as database:
+        drawn = board.current()
+
+        edit(database, ["1"], edit_from_fields({"priority": 7}, 0), who="test")
+        assert heard.wait(30)
+
+        assert board.current().version > drawn.version
 
 
 def test_a_store_that_cannot_be_reached_is_told_with_what_was_last_known(postgres_url: str, sqlite_home: Path) -> None:

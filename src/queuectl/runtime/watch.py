@@ -60,10 +60,14 @@ class Watch:
 
         self._loop.watch(fd, woken)
 
+    def nudge_on(self, fd: int, callback: "Callable[[], None]") -> None:
+        """Also end a wait when a descriptor is readable, after calling back; it does not count as a change."""
+        self._loop.watch(fd, callback)
+
     def wait(self, until: float = float("inf"), *, not_before: float = 0.0) -> bool:
         """Sleep until a job may have changed, or until a monotonic time; may return early for no reason.
 
-        False means that the time has come and nothing else: there is no need to look at the store. It does not return
+        False means that the time has come, or that it was nudged, and nothing else: there is no need to look at the store. It does not return
         before `not_before` for a change: who looks at much must not do nothing else.
         """
         self._renew()

@@ -165,7 +165,7 @@ class Board:
                     closing(connect(self.target, is_patient=False)) as database,
                     Watch(self.target, database) as watch,
                 ):
-                    watch.wake_on(self._nudged, self._unring)
+                    watch.nudge_on(self._nudged, self._unring)
                     for is_changed in self._looks(watch):
                         self._take(database, is_changed=is_changed)
             except Exception as error:  # noqa: BLE001 - without this thread no page would ever change again
@@ -189,9 +189,10 @@ class Board:
             yield is_changed
             took = time.monotonic() - began
             not_before = began + min(max(LEAST_S, LOOK_SHARE * took), MOST_S)
+            is_changed = False
             while True:
                 until = began + LOOK_EVERY_S if self._watching else self._asked + LINGER_S
-                is_changed = watch.wait(until, not_before=not_before if self._watching else 0.0)
+                is_changed |= watch.wait(until, not_before=not_before if self._watching else 0.0)
                 if self._closed.is_set() or self._is_wanted or self._watching:
                     break
                 if time.monotonic() >= self._asked + LINGER_S:
