@@ -439,6 +439,7 @@ def test_who_uses_a_limit_is_read_without_walking_history(crowded: Database) -> 
         lambda tx: (
             limits.users(tx, "limit:api", 9),
             limits.holders(tx, "limit:api"),
+            limits.all_holders(tx),
             overview.limit(tx, "limit:api"),
             overview.all_limits(tx),
         ),

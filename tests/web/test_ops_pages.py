@@ -6,7 +6,9 @@ from pathlib import Path
 
 from queuectl.actions.connect import connect
 from queuectl.actions.control import pause_queue
+from queuectl.model.states import State
 from tests.program import Cli, running_cli, wait_for
+from tests.store.rows import add_job
 from tests.web.serving import Site
 
 HOSTILE = "<script>document.title='owned'</script>"
@@ -84,6 +86,22 @@ def test_nothing_that_people_wrote_turns_the_text_around_it(local_site: Site, tm
             text = re.sub(r"data-[a-z]+=(\"[^\"]*\"|'[^']*')|title=\"\\$[^\"]*\"", "", page(local_site, path))
             assert not re.search("[\u202e\u2066]", text), path  # but in commands that are there to be copied
             assert "\\u202eevil" in text or path == "/settings", path
+
+
+def test_a_limit_names_some_of_the_jobs_that_hold_it_the_first_to_start_first(site: Site) -> None:
+    with closing(connect(site.target)) as database:
+        for number in range(7):
+            limits = '["limit:api", "mutex:db"]' if number == 6 else '["limit:api"]'
+            add_job(database, State.PROCESSING, given_id=f"job{number}", limits=limits, started_at=100 - number)
+
+    text = page(site, "/queues")
+
+    api, db = (re.search(rf'data-key="{key}".*?Held by">(.*?)</td>', text) for key in ("limit:api", "mutex:db"))
+    assert api is not None
+    assert re.findall(r'href="/jobs/(\w+)"', api[1]) == ["job6", "job5", "job4", "job3", "job2"]
+    assert "and 2 more" in api[1]
+    assert db is not None
+    assert re.findall(r'href="/jobs/(\w+)"', db[1]) == ["job6"]
 
 
 def test_what_is_not_there_is_said_to_be_missing(site: Site) -> None:

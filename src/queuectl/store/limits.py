@@ -112,6 +112,18 @@ def holders(tx: "Tx", key: str) -> "list[Job]":
     return sorted(map(Job.of_row, rows), key=lambda job: (job.started_at or 0, job.seq))
 
 
+def all_holders(tx: "Tx") -> dict[str, list[str]]:
+    """Return the ids of the running jobs that hold each limit, the first to start first."""
+    rows = tx.rows(
+        "SELECT started_at, seq, given_id, limits FROM jobs WHERE state = 'processing' AND limits IS NOT NULL"
+    )
+    found: dict[str, list[str]] = {}
+    for _, seq, given_id, limits in sorted(rows, key=lambda row: (int(row[0] or 0), int(row[1] or 0))):
+        for key in read_list(str(limits)):
+            found.setdefault(key, []).append(str(given_id or seq))
+    return found
+
+
 def ready(tx: "Tx", key: str, most: int) -> list[str]:
     """Return the ids of the next jobs in the line that name a limit; the claim parks them should it be full."""
     rows = tx.rows(

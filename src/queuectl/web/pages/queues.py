@@ -11,7 +11,7 @@ from queuectl.model.states import State
 from queuectl.model.stats import Range, Spread, Stats
 from queuectl.model.units import HOUR_MS, MINUTE_MS, duration_text
 from queuectl.model.value import Value
-from queuectl.store import overview
+from queuectl.store import limits, overview
 from queuectl.store.depths import Depths, depths
 from queuectl.store.stats import stats
 from queuectl.web.given import Given, SharedFigures
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from queuectl.web.figures import Figures
 
 MOST_MEASURED = 30
+MOST_HOLDERS = 5
+"""So many of the jobs that hold a limit are named."""
 SHOWN_STATES = (State.PENDING, State.PROCESSING, State.SCHEDULED, State.BLOCKED, State.FAILED, State.DEAD)
 
 router = APIRouter()
@@ -49,10 +51,10 @@ class Entry(Value):
 def show(request: Request, stores: Given, figures: SharedFigures, _visitor: Reader) -> HTMLResponse:
     """Show every queue."""
 
-    def look(tx: "Tx") -> "tuple[list[Entry], list[LimitView]]":
-        return entries(tx), overview.all_limits(tx)
+    def look(tx: "Tx") -> "tuple[list[Entry], list[LimitView], dict[str, list[str]]]":
+        return entries(tx), overview.all_limits(tx), limits.all_holders(tx)
 
-    found, limits = stores.read(look)
+    found, named, holders = stores.read(look)
     found = _with_figures(found, figures)
     return render(
         request,
@@ -60,7 +62,8 @@ def show(request: Request, stores: Given, figures: SharedFigures, _visitor: Read
         title="Queues",
         command="queuectl queue list",
         entries=found,
-        limits=limits,
+        limits=[(each, holders.get(f"{each.kind}:{each.name}", [])) for each in named],
+        most_holders=MOST_HOLDERS,
         states=SHOWN_STATES,
         named_states=[(each.value.capitalize(), "num") for each in SHOWN_STATES if each is not State.PROCESSING],
     )
