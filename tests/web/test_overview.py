@@ -51,7 +51,7 @@ def test_every_count_is_a_door_to_the_list_it_counts(site: Site) -> None:
         assert number_at(text, f"/jobs?state={state}") == "1"
     assert number_at(text, "/jobs?state=completed") == "2"
     assert "sleep 1000" in text
-    assert "1 job died within the last hour" in text
+    assert re.search(r"<strong>Warning:</strong> <a [^>]*>[^<]*1 job died within the last hour", text)
     assert "paused" in text
 
 
@@ -60,6 +60,12 @@ def test_an_empty_store_teaches_its_first_commands(site: Site) -> None:
 
     assert "queuectl worker start --until-idle" in text
     assert "All is well" in text
+
+
+def test_what_keeps_jobs_from_running_is_an_error(local_site: Site) -> None:
+    add_jobs(local_site.target)
+
+    assert re.search(r"<strong>Error:</strong> <a [^>]*>No worker is running", local_site.get("/").text)
 
 
 def test_a_range_that_is_none_is_refused_with_those_there_are(local_site: Site) -> None:

@@ -38,7 +38,7 @@ def prepare(*templates: str) -> None:
 def render(
     request: Request, template: str, *, title: str, command: str, status: int = 200, **context: object
 ) -> HTMLResponse:
-    """Draw a page; `command` is the queuectl command line that shows the same."""
+    """Draw a page; `command` is the queuectl command line that shows the same, empty where the page says it itself."""
     visitor = visitor_of(request)
     if LIVE_HEADER in request.headers:
         visitor = visitor.replace(name="", csrf="")  # this answer is shared by all of a role (livepages.py)

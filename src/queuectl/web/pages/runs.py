@@ -71,7 +71,7 @@ def show(
         request,
         "runs.html",
         title="Runs",
-        command=_command(asked),
+        command="",
         shown=[(each, end_words(each.attempt), kind_of(each.attempt)) for each in shown],
         total=len(shown) if asked.after is None and not has_more else _count(figures, asked),
         filters=list(given.items()),
@@ -111,7 +111,3 @@ def _count(figures: SharedFigures, asked: Asked) -> int | None:
     """Return how many are meant, as it was last counted; None: not yet."""
     figure = figures.get(f"runs {asked.name}", lambda tx: runs.count(tx, read_asked(asked.given, tx.now, "").wanted))
     return figure.value if figure is not None and isinstance(figure.value, int) else None
-
-
-def _command(asked: Asked) -> str:
-    return " ".join(["queuectl stats", *([f"--queue {asked.wanted.queue}"] if asked.wanted.queue else [])])
