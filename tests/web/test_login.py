@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from http.client import HTTPConnection
 from urllib.parse import parse_qs, urlsplit
 
@@ -110,6 +111,17 @@ def test_the_page_shows_what_was_typed_as_text_alone(local_site: Site) -> None:
 )
 def test_a_login_never_leads_to_another_site(wanted: str) -> None:
     assert safe_next(wanted) == "/"
+
+
+def test_neither_the_form_nor_what_it_answers_leads_to_another_site(local_site: Site) -> None:
+    secret = token_of(local_site.target, "read")
+
+    shown = local_site.get("/login?next=//evil.example")
+    again = send_login(local_site, "qctl_guessed", "//evil.example")
+    done = send_login(local_site, secret, "//evil.example")
+
+    assert "evil" not in shown.text + again.text
+    assert (done.status, done.headers["location"]) == (303, "/")
 
 
 def test_a_login_leads_to_our_own_pages() -> None:
@@ -260,44 +272,47 @@ def test_bad_tokens_of_programs_count_as_tries(local_site: Site) -> None:
     assert local_site.get(QUEUES).status == 200
 
 
-def test_many_who_guess_together_have_to_wait_as_one_does(sqlite_target: Target) -> None:
-    addresses = [f"10.0.0.{number}" for number in range(logins.ALL_TRIES_PER_WINDOW)]
+@pytest.fixture
+def door(sqlite_target: Target, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[logins.Logins]:
+    """Logins whose tries come back when the clock is turned, and not before."""
+    monkeypatch.setattr(logins, "Throttle", partial(throttle.Throttle, read_s=clock))
     with closing(Stores(sqlite_target)) as stores:
-        for guess in ("log_in", "by_secret"):
-            door = logins.Logins(stores)
+        yield logins.Logins(stores)
 
-            assert [getattr(door, guess)("qctl_guessed", address) for address in addresses] == [None] * len(addresses)
-            with pytest.raises(logins.TooMany):
-                getattr(door, guess)("qctl_guessed", "10.0.1.1")
+
+@pytest.mark.parametrize("guess", [logins.Logins.log_in, logins.Logins.by_secret])
+def test_many_who_guess_together_have_to_wait_as_one_does(
+    door: logins.Logins, guess: Callable[[logins.Logins, str, str], logins.Known | None]
+) -> None:
     assert logins.ALL_TRIES_PER_WINDOW / logins.WINDOW_S < 2
     assert logins.TRIES_PER_WINDOW / logins.WINDOW_S < 1
+    addresses = [f"10.0.0.{number}" for number in range(logins.ALL_TRIES_PER_WINDOW)]
+
+    assert [guess(door, "qctl_guessed", address) for address in addresses] == [None] * len(addresses)
+    with pytest.raises(logins.TooMany):
+        guess(door, "qctl_guessed", "10.0.1.1")
 
 
 def test_a_refusal_on_record_counts_those_before_it_that_are_not(
-    sqlite_target: Target, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    sqlite_target: Target, door: logins.Logins, clock: Clock
 ) -> None:
-    least = logins.REFUSALS_ON_RECORD_PER_WINDOW
-    with closing(Stores(sqlite_target)) as stores:
-        door = logins.Logins(stores)
-        monkeypatch.setattr(door, "_on_record", throttle.Throttle(each=least, total=least, window_s=60, read_s=clock))
-        for _ in range(least + 3):
-            door.log_in("qctl_guessed", "10.0.0.1")
+    for number in range(logins.REFUSALS_ON_RECORD_PER_WINDOW + 3):
+        door.log_in("qctl_guessed", f"10.0.0.{number}")
 
-        clock.now_s += 60
-        door.log_in("qctl_guessed", "10.0.0.1")
+    clock.now_s += logins.WINDOW_S
+    door.log_in("qctl_guessed", "10.0.0.1")
 
-    assert [act.count for act in acts_of(sqlite_target, "login refused")] == [4, *[1] * least]
+    counts = [act.count for act in acts_of(sqlite_target, "login refused")]
+    assert counts == [4, *[1] * logins.REFUSALS_ON_RECORD_PER_WINDOW]
 
 
-def test_what_is_longer_than_any_token_is_not_looked_up(sqlite_target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_longer_than_any_token_is_not_looked_up(door: logins.Logins, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    with closing(Stores(sqlite_target)) as stores:
-        door = logins.Logins(stores)
-        monkeypatch.setattr(door._keyring, "find", asked.append)
+    monkeypatch.setattr(door._keyring, "find", asked.append)
 
-        for length in (logins.MOST_SECRET_CHARACTERS, logins.MOST_SECRET_CHARACTERS + 1):
-            assert door.log_in("x" * length, "10.0.0.1") is None
-            assert door.by_secret("x" * length, "10.0.0.1") is None
+    for length in (logins.MOST_SECRET_CHARACTERS, logins.MOST_SECRET_CHARACTERS + 1):
+        assert door.log_in("x" * length, "10.0.0.1") is None
+        assert door.by_secret("x" * length, "10.0.0.1") is None
 
     assert asked == ["x" * logins.MOST_SECRET_CHARACTERS] * 2
 

@@ -12,12 +12,15 @@ from starlette.requests import ClientDisconnect
 from queuectl.web import connection, edge
 from queuectl.web.edge import Edge
 from queuectl.web.rest import events, following
+from tests.program import wait_for
 from tests.web.loops import run_apart
 from tests.web.serving import Site
 from tests.web.streams import streaming
 from tests.web.tokens import bearer, token_of
 
 if TYPE_CHECKING:
+    import asyncio
+
     from starlette.types import Message, Send
 
 EVENTS = "/api/v1/events"
@@ -33,6 +36,12 @@ def connected(site: Site) -> Iterator[socket.socket]:
 
 def status_of(found: socket.socket) -> int:
     return int(found.makefile("rb").readline().split()[1])
+
+
+def test_nobody_is_waited_for_longer_than_the_slowest_need() -> None:
+    assert connection.HEAD_SECONDS <= 30
+    assert edge.SILENCE_SECONDS <= 60
+    assert edge.BODY_SECONDS <= 900
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTT", HEAD], ids=["nothing", "a part of a line", "no end"])
@@ -57,6 +66,28 @@ def test_also_the_second_request_of_a_connection_is_waited_for_no_longer(
         found.sendall(HEAD)
 
         assert found.recv(1) == b""
+
+
+def test_once_a_request_is_whole_nothing_is_left_that_would_hang_up(
+    local_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[connection.Connection] = []
+    begin = connection.Connection.connection_made
+
+    def noting(self: connection.Connection, transport: "asyncio.Transport") -> None:
+        made.append(self)
+        begin(self, transport)
+
+    monkeypatch.setattr(connection.Connection, "connection_made", noting)
+    with connected(local_site) as found:
+        wait_for(lambda: made and made[0]._hanging_up is not None, "it waits for the first head", 30)
+        found.sendall(HEAD + b"\r\n")
+        while not found.recv(4096).endswith(b"}"):
+            pass
+
+        assert made[0]._hanging_up is None
+        found.sendall(HEAD)
+        wait_for(lambda: made[0]._hanging_up is not None, "it waits for the second head", 30)
 
 
 def test_a_stream_goes_on_beyond_the_time_for_a_head(local_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
