@@ -67,8 +67,8 @@ class Watch:
     def wait(self, until: float = float("inf"), *, not_before: float = 0.0) -> bool:
         """Sleep until a job may have changed, or until a monotonic time; may return early for no reason.
 
-        False means that the time has come, or that it was nudged, and nothing else: there is no need to look at the store. It does not return
-        before `not_before` for a change: who looks at much must not do nothing else.
+        False means that the time has come, or that it was nudged, and nothing else: there is no need to look at the
+        store. It does not return before `not_before` for a change: who looks at much must not do nothing else.
         """
         self._renew()
         self._bell.attend()
