@@ -160,6 +160,26 @@ def test_whoever_begins_to_watch_is_told_of_no_change_where_there_was_none(
         assert (board.latest.version, told) == (drawn.version, [])
 
 
+def test_looks_that_find_nothing_written_are_no_change(sqlite_target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuectl.runtime.watch.FIRST_LOOKS_S", (0.001,) * 1000)
+    add_jobs(sqlite_target)
+    with closing(Board(sqlite_target)) as board, closing(connect(sqlite_target)) as database:
+        drawn = board.current()
+        told: list[View] = []
+        looks = noted_looks(monkeypatch)
+
+        with board.watch(told.append):
+            wait_for(lambda: len(looks) > 3, "the board looked a few times")
+            assert (board.latest.version, told) == (drawn.version, [])
+
+            edit(database, ["1"], edit_from_fields({"priority": 7}, 0), who="test")
+            wait_for(lambda: told, "what cannot be seen in counts is told")
+
+            told.clear()
+            monkeypatch.setattr("queuectl.web.snapshot.SLIDES_S", 0.0)
+            wait_for(lambda: told, "time went on, and the last hour with it")
+
+
 def test_a_change_that_comes_while_nobody_watches_is_told_to_who_asks_next(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:

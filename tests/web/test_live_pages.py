@@ -140,6 +140,21 @@ def test_new_rows_collect_behind_a_button(local_site: Site, page: Page) -> None:
     expect(pill).to_have_count(0)
 
 
+def test_a_page_is_fetched_again_for_a_change_and_not_because_it_was_opened(
+    local_site: Site, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuectl.web.snapshot.SLIDES_S", float("inf"))
+    add_jobs(local_site.target)
+    looks: list[str] = []
+    page.on("request", lambda request: looks.append(request.url) if "x-live" in request.headers else None)
+    open_live(page, f"{local_site.url}/jobs")
+
+    add_jobs(local_site.target)
+    expect(page.locator(".new-pill")).to_have_text("1 new", timeout=LONG_MS)
+
+    assert looks == [f"{local_site.url}/jobs"]
+
+
 def held_rows(html: str) -> str:
     """Mark the rows of the first table as a list that must not move."""
     return html.replace("<tbody>", '<tbody id="held" data-hold-new>', 1)

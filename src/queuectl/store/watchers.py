@@ -1,4 +1,7 @@
-"""Watchers: who wants to be told of changes on PostgreSQL. A row expires, so nobody who left is told for ever."""
+"""Watchers: who wants to be told of changes on PostgreSQL. A row expires, so nobody who left is told for ever.
+
+What tells of writes on SQLite is here, too.
+"""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,3 +31,12 @@ def drop(tx: "Tx", watcher_id: str) -> None:
 def prune(tx: "Tx") -> int:
     """Forget those who did not renew; return how many."""
     return tx.changed("DELETE FROM watchers WHERE expires_at < :now", {"now": tx.now})
+
+
+def writes_seen(tx: "Tx") -> int | None:
+    """Return a number that is another one after each write by somebody else; None where the database has none.
+
+    It means something beside others of the same connection alone.
+    """
+    row = tx.row("PRAGMA data_version") if tx.dialect.name == "sqlite" else None
+    return None if row is None else int(row[0] or 0)

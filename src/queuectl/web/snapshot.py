@@ -13,7 +13,7 @@ from queuectl.actions.snapshot import Snapshot, look
 from queuectl.errors import QueuectlError
 from queuectl.model.value import Value
 from queuectl.runtime.watch import Watch
-from queuectl.store import schedules
+from queuectl.store import schedules, watchers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ LEAST_S = 0.25
 LOOK_SHARE = 4
 MOST_S = 0.8
 """Between two looks: so many times what one takes, but never so long that news is old."""
+SLIDES_S = 15.0
+"""Pages tell of the last hour: so often they are to be drawn anew though nothing was written."""
 LINGER_S = 10.0
 """How long the connection is kept after the last who asked."""
 PATIENCE_S = 3.0
@@ -73,6 +75,9 @@ class Board:
         self._is_wanted = False
         self._closed = threading.Event()
         self._asked = float("-inf")
+        self._moved = float("-inf")
+        self._writes: int | None = None
+        """What tells writes apart (store/watchers.py), as it was at the last look."""
         self._thread: threading.Thread | None = None
         self._nudged, self._nudge = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._has_pipe = True
@@ -166,6 +171,7 @@ class Board:
                     Watch(self.target, database) as watch,
                 ):
                     watch.nudge_on(self._nudged, self._unring)
+                    self._writes = None
                     for is_changed in self._looks(watch):
                         self._take(database, is_changed=is_changed)
             except Exception as error:  # noqa: BLE001 - without this thread no page would ever change again
@@ -201,13 +207,25 @@ class Board:
     def _take(self, database: "Database", *, is_changed: bool) -> None:
         self._is_wanted = False
         taken = time.monotonic()
-        found, number = database.read(_read)
+        found, number, writes = database.read(_read)
         before = self._view
-        is_other = is_changed or before.trouble or number != before.schedules or _told(found) != _told(before.found)
-        step = int(bool(is_other))
+        is_written = writes is None or writes != self._writes
+        self._writes = writes
+        is_other = (
+            (is_changed and is_written)
+            or before.trouble
+            or number != before.schedules
+            or _told(found) != _told(before.found)
+        )
+        is_old = taken - self._moved >= SLIDES_S
+        self._moved = taken if is_other or is_old else self._moved
         self._show(
             lambda last: View(
-                version=last.version + step, changes=last.changes + step, found=found, schedules=number, taken=taken
+                version=last.version + bool(is_other or is_old),
+                changes=last.changes + bool(is_other),
+                found=found,
+                schedules=number,
+                taken=taken,
             )
         )
 
@@ -249,8 +267,8 @@ class Watching:
         self._board.end(self)
 
 
-def _read(tx: "Tx") -> tuple[Snapshot, int]:
-    return look(tx), len(schedules.names(tx))
+def _read(tx: "Tx") -> tuple[Snapshot, int, int | None]:
+    return look(tx), len(schedules.names(tx)), watchers.writes_seen(tx)
 
 
 def _told(found: Snapshot | None) -> object:
