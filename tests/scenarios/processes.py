@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.program import Cli, lines_of, pids_with, wait_for
-from tests.scenarios.working import marked, workers_of
+from tests.scenarios.working import marked, wait_for_workers, workers_of
 
 FREE_FD = 9
 
@@ -131,7 +131,7 @@ def name_of(process: Process) -> str:
 
 def worker_pid(cli: Cli) -> int:
     """Return the pid of the one living worker."""
-    (worker,) = wait_for(lambda: found if len(found := workers_of(cli)) == 1 else None, "one worker")
+    (worker,) = wait_for_workers(cli, 1)
     return int(str(worker["pid"]))
 
 

@@ -17,6 +17,7 @@ from queuectl.model.units import counted
 from queuectl.model.verdict import Outcome, judge
 from queuectl.store import jobs
 from tests.program import Cli, running_cli, wait_for
+from tests.scenarios.working import wait_for_workers
 
 # (the design, the line as it is shown there)
 LINES = [
@@ -199,7 +200,7 @@ def test_a_base_of_ten_waits_300_seconds_after_run_500_as_well(cli: Cli) -> None
 def _start_and_stop(cli: Cli, words: list[str]) -> None:
     count = int(words[words.index("--count") + 1]) if "--count" in words else 1
     process = cli.start(*words)
-    wait_for(lambda: len(cli.json("worker", "list")) == count or None, f"{count} workers")
+    wait_for_workers(cli, count)
 
     assert cli.ok("worker", "stop") == f"{counted(count, 'worker')} stopped\n"
 

@@ -75,7 +75,7 @@ def test_worker_stop_waits_for_the_running_jobs(cli: Cli, tmp_path: Path) -> Non
     wait_for_workers(cli, 3)
 
     stopping = cli.start("worker", "stop")
-    wait_for(lambda: len(workers_of(cli)) == 1 or None, "the idle workers to leave")
+    wait_for_workers(cli, 1)  # the idle ones leave
     (tmp_path / "go").touch()
     codes = [process.wait(DEADLINE_S) for process in (stopping, *supervisors)]
 
@@ -279,7 +279,7 @@ def test_a_restart_lets_the_running_jobs_end_and_begins_anew_in_the_same_process
     before = wait_for_workers(cli, 2)
 
     restarting = cli.start("worker", "restart")
-    wait_for(lambda: len(workers_of(cli)) == 1 or None, "the idle worker to leave")
+    wait_for_workers(cli, 1)  # the idle ones leave
     is_waited_for = restarting.poll() is None
     (tmp_path / "go").touch()
     code = restarting.wait(DEADLINE_S)

@@ -10,7 +10,10 @@ from typing import cast
 
 import pytest
 
+from queuectl.actions import fleet
 from queuectl.actions.connect import locate
+from queuectl.store import jobs
+from queuectl.store.database import Tx
 from tests.program import Cli, pids_with, wait_for
 
 Run = dict[str, object]
@@ -49,7 +52,11 @@ def workers_of(cli: Cli) -> list[dict[str, object]]:
 
 def wait_for_workers(cli: Cli, count: int) -> list[dict[str, object]]:
     """Wait until so many workers live, and return them."""
-    return wait_for(lambda: found if len(found := workers_of(cli)) == count else None, f"{count} workers")
+    return cli.wait_for(
+        lambda: found if len(found := workers_of(cli)) == count else None,
+        lambda tx: len(fleet.living(tx)) == count,
+        f"{count} workers",
+    )
 
 
 def enqueue_all(cli: Cli, commands: Iterable[str], **fields: object) -> list[str]:
@@ -66,7 +73,11 @@ def wait_for_all(cli: Cli, ids: Sequence[str], *states: str) -> list[dict[str, o
         found = [listed[job_id] for job_id in ids]
         return found if all(job["state"] in states for job in found) else None
 
-    return wait_for(look, f"{ids} {states}")
+    def is_likely(tx: Tx) -> bool:
+        found = [jobs.find(tx, job_id) for job_id in ids]
+        return all(job is None or job.state in states for job in found)
+
+    return cli.wait_for(look, is_likely, f"{ids} {states}")
 
 
 def wait_for_line(path: Path, line: str) -> None:
