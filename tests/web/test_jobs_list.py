@@ -99,6 +99,10 @@ def test_a_search_leads_to_the_job_of_that_id_to_those_whose_ids_begin_so_and_to
     assert "has this name: " not in by_group
     assert _begun(by_group) == ["nightly-2", "nightly"]
     assert 'href="/jobs?group=night">jobs of night</a>' in by_group
+    many = filled.get("/jobs?text=1").text
+    assert _begun(many) == ["19", "18", "17", "16", "15"]
+    assert 'href="/jobs/15">15</a> and more</p>' in many
+    assert " and more</p>" not in by_group
     assert 'id="meant"' not in filled.get("/jobs?text=it%27s").text
 
 

@@ -59,9 +59,11 @@ class Meant(Value):
     job: Job | None
     """The job whose id it is."""
     begun: "list[Offer]"
-    """Others whose ids begin with it; some, never all."""
+    """Others whose ids begin with it, the newest."""
+    has_more: bool
+    """Whether there are more of them."""
     groups: list[str]
-    """Groups whose names begin with it, likewise."""
+    """Groups whose names begin with it; some, never all."""
 
 
 class Counted(Value):
@@ -151,11 +153,12 @@ def _look(tx: "Tx", asked: Asked) -> Found:
 
 def _meant(tx: "Tx", name: str) -> Meant:
     """Look a name up by the indexes of ids and groups, which a million jobs do not make slower."""
-    begun = offers.jobs_named(tx, (), name, MOST_BEGUN + 1)
+    begun = [offer for offer in offers.jobs_named(tx, (), name, MOST_BEGUN + 2) if offer.id != name]
     return Meant(
         name=name,
         job=jobs.find(tx, name),
-        begun=[offer for offer in begun if offer.id != name][:MOST_BEGUN],
+        begun=begun[:MOST_BEGUN],
+        has_more=len(begun) > MOST_BEGUN,
         groups=offers.groups(tx, name, MOST_BEGUN),
     )
 
