@@ -20,7 +20,7 @@ setup: .venv/.dev ## Make .venv with queuectl (editable) and the development too
 demo: .venv/.installed ## Show the main job end to end in a throw-away home
 	@$(PY) examples/demo.py
 
-test: .venv/.dev ## Run all tests on SQLite and PostgreSQL; ARGS='-k claim' passes arguments on
+test: .venv/.dev .venv/.rewritten ## Run all tests on SQLite and PostgreSQL; ARGS='-k claim' passes arguments on
 	@sh tests/packages.sh
 	@$(PY) -m compileall -q src tests # thousands of processes start; where nothing may be cached, each would compile it all
 	@$(PY) -m pytest -q -n $$($(PY) -c 'import os; print(4 + (os.cpu_count() or 1))') --dist worksteal \
@@ -73,6 +73,14 @@ clean: ## Remove .venv and everything generated
 .venv/.bench: .venv/.dev
 	@echo "installing what draws the plots into .venv"
 	@$(PIP) -e '.[bench]'
+	@touch $@
+
+# What pytest makes of the asserts, made once before all its processes would make it at the same time, and kept also
+# where Python is told to cache nothing. What cannot be collected, the run itself tells.
+.venv/.rewritten: .venv/.dev $(shell find tests -name '*.py')
+	@for half in 'tests/[a-c]*/' 'tests/[d-z]*/ tests/test_*.py'; do \
+		PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -q --collect-only $$half >/dev/null 2>&1 & \
+	done; wait
 	@touch $@
 
 # The peers live apart, so that they cannot disturb what is measured. One that does not install is left out, and the
