@@ -180,6 +180,23 @@ def test_looks_that_find_nothing_written_are_no_change(sqlite_target: Target, mo
             wait_for(lambda: told, "time went on, and the last hour with it")
 
 
+def test_a_look_between_a_commit_and_the_word_of_it_does_not_swallow_the_change(sqlite_target: Target) -> None:
+    add_jobs(sqlite_target)
+    board = Board(sqlite_target)
+    with closing(board), closing(connect(sqlite_target)) as database, closing(connect(sqlite_target)) as looking:
+        board._take(looking, is_changed=True)
+        shown = board.latest.version
+        edit(database, ["1"], edit_from_fields({"priority": 7}, 0), who="test")
+
+        board._take(looking, is_changed=False)
+        unheard = board.latest.version
+        board._take(looking, is_changed=True)
+        heard = board.latest.version
+        board._take(looking, is_changed=True)
+
+    assert (unheard, heard, board.latest.version) == (shown, shown + 1, shown + 1)
+
+
 def test_a_change_that_comes_while_nobody_watches_is_told_to_who_asks_next(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:

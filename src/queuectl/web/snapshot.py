@@ -77,7 +77,7 @@ class Board:
         self._asked = float("-inf")
         self._moved = float("-inf")
         self._writes: int | None = None
-        """What tells writes apart (store/watchers.py), as it was at the last look."""
+        """What tells writes apart (store/watchers.py), as it was when pages were last told of a change."""
         self._thread: threading.Thread | None = None
         self._nudged, self._nudge = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._has_pipe = True
@@ -210,13 +210,14 @@ class Board:
         found, number, writes = database.read(_read)
         before = self._view
         is_written = writes is None or writes != self._writes
-        self._writes = writes
         is_other = (
             (is_changed and is_written)
             or before.trouble
             or number != before.schedules
             or _told(found) != _told(before.found)
         )
+        if is_other:  # no sooner: a look may fall between a commit and the word of it
+            self._writes = writes
         is_old = taken - self._moved >= SLIDES_S
         self._moved = taken if is_other or is_old else self._moved
         self._show(
