@@ -59,3 +59,19 @@ def test_what_follows_a_question_is_written_with_it_or_not_at_all(target: Target
         count = database.read(lambda tx: tx.rows("SELECT count(*) FROM config WHERE key = 'a'"))
 
     assert count == [(0,)]
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_it_is_answered_also_after_a_transaction_was_undone(target: Target) -> None:
+    def fail(tx: Tx) -> None:
+        for _ in range(10):
+            tx.rows("SELECT :number", {"number": 1})  # so often that psycopg prepares it, and lets go of it afterwards
+        raise ZeroDivisionError
+
+    with closing(connect(target)) as database:
+        first = database.write(lambda tx: tx.answer, ASKED)
+        with pytest.raises(ZeroDivisionError):
+            database.write(fail)
+        second = database.write(lambda tx: tx.answer, ASKED)
+
+    assert first == second == [(7, ABOUT)]

@@ -71,8 +71,20 @@ class PostgresDialect(Dialect):
         """Open a writing transaction, read the clock and ask, in one round trip and by a plan that is kept."""
         self._be_ready()
         if question.name not in self._known:
-            self.connection.execute(f"PREPARE {question.name}(text) AS {question.sql}", prepare=False)
-            self._known.add(question.name)
+            self._prepare(question)
+        try:
+            return self._begin_and_ask(question)
+        except pg_errors.InvalidSqlStatementName:
+            # psycopg has the server forget all that is prepared when a transaction was undone (DEALLOCATE ALL).
+            self.rollback()
+            self._prepare(question)
+            return self._begin_and_ask(question)
+
+    def _prepare(self, question: Question) -> None:
+        self.connection.execute(f"PREPARE {question.name}(text) AS {question.sql}", prepare=False)
+        self._known.add(question.name)
+
+    def _begin_and_ask(self, question: Question) -> "tuple[int, list[Row] | None]":
         about = question.about.replace("'", "''")
         cursor = self._cursor.execute(f"BEGIN; EXECUTE {question.name}('{about}')", prepare=False)
         cursor.nextset()
