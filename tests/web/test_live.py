@@ -149,6 +149,8 @@ def test_whoever_begins_to_watch_is_told_of_no_change_where_there_was_none(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("queuectl.runtime.watch.FIRST_LOOKS_S", ())
+    monkeypatch.setattr("queuectl.runtime.bell.NotifyBell.poll_s", float("inf"))
+    monkeypatch.setattr("queuectl.web.snapshot.SLIDES_S", float("inf"))
     add_jobs(target)
     with closing(Board(target)) as board:
         drawn = board.current()
@@ -162,6 +164,7 @@ def test_whoever_begins_to_watch_is_told_of_no_change_where_there_was_none(
 
 def test_looks_that_find_nothing_written_are_no_change(sqlite_target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("queuectl.runtime.watch.FIRST_LOOKS_S", (0.001,) * 1000)
+    monkeypatch.setattr("queuectl.web.snapshot.SLIDES_S", float("inf"))
     add_jobs(sqlite_target)
     with closing(Board(sqlite_target)) as board, closing(connect(sqlite_target)) as database:
         drawn = board.current()
@@ -202,6 +205,7 @@ def test_a_change_that_comes_while_nobody_watches_is_told_to_who_asks_next(
 ) -> None:
     monkeypatch.setattr("queuectl.runtime.watch.FIRST_LOOKS_S", ())
     monkeypatch.setattr("queuectl.web.snapshot.FRESH_S", 0.0)
+    monkeypatch.setattr("queuectl.web.snapshot.PATIENCE_S", 60.0)
     heard, wait = threading.Event(), Watch.wait
 
     def noted_wait(watch: Watch, until: float = 0.0, *, not_before: float = 0.0) -> bool:

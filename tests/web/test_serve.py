@@ -107,7 +107,10 @@ def _ask_in_vain(site: Site, path: str) -> None:
         pass
 
 
-def test_what_the_first_visitor_would_wait_for_is_done_before_it_says_that_it_listens(target: Target) -> None:
+def test_what_the_first_visitor_would_wait_for_is_done_before_it_says_that_it_listens(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuectl.web.snapshot.PATIENCE_S", 60.0)
     with closing(connect(target)) as database:
         add_job(database)
     app = make_app(target)

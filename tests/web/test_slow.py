@@ -71,6 +71,7 @@ def test_also_the_second_request_of_a_connection_is_waited_for_no_longer(
 def test_once_a_request_is_whole_nothing_is_left_that_would_hang_up(
     local_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 600.0)
     made: list[connection.Connection] = []
     begin = connection.Connection.connection_made
 
