@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from queuectl.actions.connect import connect
+from queuectl.model.states import State
 from tests.program import Cli, running_cli
+from tests.store.rows import add_job
 from tests.web.axe import PHONE, all_violations
 from tests.web.serving import Site
 
@@ -116,6 +120,53 @@ def test_all_that_match_are_cancelled_after_a_question_that_names_them(local_sit
     expect(page.locator("#bar")).to_be_hidden()
     expect(page.locator("#rows .state-cancelled")).not_to_have_count(0)
     assert _states(cli) == {"cancelled": 61, "pending": 3}
+
+
+def test_a_retry_of_many_says_how_many_completed_and_would_run_again(local_site: Site, page: Page, cli: Cli) -> None:
+    with closing(connect(local_site.target)) as database:
+        for state, many in ((State.COMPLETED, 60), (State.DEAD, 2), (State.PROCESSING, 1)):
+            for _ in range(many):
+                add_job(database, state)
+    words = page.locator("dialog.question > p").first
+    page.goto(f"{local_site.url}/jobs")
+    for key in (63, 62, 60, 59):
+        page.locator(f"tr[data-key='{key}'] .pick input").check()
+
+    _press_retry(page)
+    assert _question(page) == "Retry 3 jobs?"
+    expect(words).to_have_text("2 of them completed and would run again. Passed by: 1 processing")
+    _go_back(page)
+
+    for key in (63, 62, 60):
+        page.locator(f"tr[data-key='{key}'] .pick input").uncheck()
+    _press_retry(page)
+    assert _question(page) == "Retry 1 job?"
+    expect(words).to_have_text("It completed and would run again")
+    _go_back(page)
+
+    page.goto(f"{local_site.url}/jobs?state=completed,dead")
+    page.get_by_label("Select all on this page").check()
+    page.get_by_role("button", name="Select all 62 matching").click()
+    _press_retry(page)
+    assert _question(page) == "Retry 62 jobs?"
+    expect(words).to_have_text("60 of them completed and would run again")
+    _go_back(page)
+
+    page.goto(f"{local_site.url}/jobs?state=dead")
+    page.get_by_label("Select all on this page").check()
+    _press_retry(page)
+    assert _question(page) == "Retry 2 jobs?"
+    expect(words).to_have_text("$ queuectl retry 62 61")
+    assert _states(cli) == {"completed": 60, "dead": 2, "processing": 1}
+
+
+def _press_retry(page: Page) -> None:
+    page.locator("#bar").get_by_role("button", name="Retry", exact=True).click()
+
+
+def _go_back(page: Page) -> None:
+    page.get_by_role("button", name="Back", exact=True).click()
+    expect(page.locator("dialog.question")).to_have_count(0)
 
 
 def test_rows_are_walked_selected_and_acted_on_by_keys(local_site: Site, page: Page, cli: Cli) -> None:

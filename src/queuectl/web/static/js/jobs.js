@@ -72,7 +72,7 @@ async function actOnce(verb, ids, which) {
   const isSure = await ask(`${words[verb]} ${jobs(trial.count)}?`, {
     yes: `${words[verb]} ${jobs(trial.count)}`,
     isDangerous: verb === "delete" || verb === "cancel",
-    text: passedWords(trial.passed_by),
+    text: [verb === "retry" ? againWords(trial) : "", passedWords(trial.passed_by)].filter(Boolean).join(". "),
     command: commandLine(verb, ids),
   });
   if (!isSure) return true;
@@ -91,6 +91,12 @@ async function actOnce(verb, ids, which) {
 function matching() {
   const filter = JSON.parse(bar.dataset.filter);
   return Object.keys(filter).length ? { filter } : { all: true };
+}
+
+/** Say how many of the jobs that would be retried did their work already; nothing where none did. */
+function againWords({ count, states }) {
+  if (!states.completed) return "";
+  return count === 1 ? "It completed and would run again" : `${n(states.completed)} of them completed and would run again`;
 }
 
 function passedWords(passed = {}) {
