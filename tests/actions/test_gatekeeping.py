@@ -389,3 +389,38 @@ def test_a_queue_is_seen_with_what_is_in_it(db: Database) -> None:
     assert view.oldest is not None
     assert view.oldest.id == "1"
     assert db.read(lambda tx: overview.queue(tx, "nosuch")) is None
+
+
+def oldest_of(db: Database) -> int | None:
+    """Return the number of the job that has been ready for longest."""
+    job = db.read(lambda tx: overview.oldest_by_queue(tx, ["default"])).get("default")
+    return None if job is None else job.seq
+
+
+def test_the_oldest_ready_job_is_the_one_that_has_been_ready_for_longest(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "RETRIED_PAGE", 2)
+    assert oldest_of(db) is None
+
+    retried = [add_job(db, created_at=10, updated_at=900) for _ in range(5)]
+    assert oldest_of(db) == retried[0].seq
+
+    longest = add_job(db, created_at=20, updated_at=90)
+    for created_at, updated_at in ((100, 100), (30, 95), (200, 50)):
+        add_job(db, created_at=created_at, updated_at=updated_at)
+    assert oldest_of(db) == longest.seq
+
+    urgent = add_job(db, priority=7, created_at=80, updated_at=80)
+    low = add_job(db, priority=-7, created_at=40, updated_at=70)
+    assert oldest_of(db) == low.seq
+    db.write(lambda tx: tx.changed("DELETE FROM jobs WHERE seq = :seq", {"seq": low.seq}))
+    assert oldest_of(db) == urgent.seq
+
+
+def test_of_very_many_retried_jobs_the_first_is_the_oldest(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "RETRIED_PAGE", 2)
+    monkeypatch.setattr(overview, "MOST_RETRIED", 4)
+    retried = [add_job(db, created_at=10, updated_at=900) for _ in range(9)]
+
+    assert oldest_of(db) == retried[0].seq

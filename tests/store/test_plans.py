@@ -464,7 +464,9 @@ def test_the_oldest_ready_job_of_a_queue_is_found_by_one_probe_for_each_priority
     lanes = crowded.read(lambda tx: [lane.id for lane in all_lanes(tx)])
 
     *probes, last = plans_of(crowded, lambda tx: overview._oldest_ready(tx, lanes))
+    walks = plans_of(crowded, lambda tx: overview._older(tx, lanes[0], 0, 1, (9, 1)))
 
     assert "jobs_pkey" in last or "INTEGER PRIMARY KEY" in last
-    assert_nothing_sorted(probes)
+    assert_nothing_sorted(probes + walks)
+    assert all("jobs_ready" in plan for plan in walks)
     assert len([plan for plan in probes if "jobs_ready" in plan]) >= len(lanes) + 3

@@ -151,12 +151,12 @@ class Totals(Value):
 
 
 class QueueFigures(Value):
-    """How a queue fares: what is in it, which ready job was added first, and what came of its runs of the last hour."""
+    """How a queue fares: what is in it, which job is ready for longest, and what came of its runs of the last hour."""
 
     queue: str
     counts: "Mapping[State, int]"
     oldest: "Job | None"
-    """Of the jobs that are ready, the one that was added first."""
+    """The job that has been ready for longest."""
     last_hour: Bucket
     """The runs that ended within it."""
 

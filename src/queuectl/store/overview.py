@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 PRIORITIES = 100
 """How many priorities of a lane are looked at for its oldest job, each by one probe."""
+MOST_RETRIED = 10_000
+RETRIED_PAGE = 500
+"""How many jobs that were retried before all others are passed by in search of an older one, so many at a time."""
 NEXT = 5
 
 
@@ -34,7 +37,7 @@ class QueueView(Value):
     counts: "dict[State, int]"
     lanes: tuple[LaneView, ...] = ()
     oldest: "Job | None" = None
-    """Of the jobs that are ready, the one that was added first."""
+    """The job that has been ready for longest."""
 
     @property
     def running(self) -> int:
@@ -84,7 +87,7 @@ def queue(tx: "Tx", name: str) -> QueueView | None:
 
 
 def oldest_by_queue(tx: "Tx", names: "Sequence[str]") -> "dict[str, Job]":
-    """Return of each of these queues the ready job that was added first; those with none are left out."""
+    """Return of each of these queues the job that has been ready for longest; those with none are left out."""
     lanes: dict[str, list[int]] = {}
     for lane in lanes_of(tx, names):
         lanes.setdefault(lane.queue, []).append(lane.id)
@@ -139,15 +142,15 @@ def _ready_by_lane(tx: "Tx") -> dict[int, int]:
 
 
 def _oldest_ready(tx: "Tx", lane_ids: "Sequence[int]") -> "Job | None":
-    """Return the ready job that was added first: the first of each priority is one probe of jobs_ready."""
-    seqs: list[int] = []
+    """Return the job that has been ready for longest; where nothing was retried, one probe of jobs_ready a priority."""
+    oldest: tuple[int, int] | None = None
     for lane_id in lane_ids:
         below: int | None = None
         for _ in range(PRIORITIES):
             beyond = "" if below is None else "AND priority < :below"
             row = tx.row(
                 f"""
-                SELECT priority, seq
+                SELECT priority, seq, created_at, updated_at
                   FROM jobs
                  WHERE state = 'pending' AND lane_id = :lane_id {beyond}
                  ORDER BY priority DESC, seq
@@ -157,6 +160,37 @@ def _oldest_ready(tx: "Tx", lane_ids: "Sequence[int]") -> "Job | None":
             )
             if row is None:
                 break
-            below = int(row[0] or 0)
-            seqs.append(int(row[1] or 0))
-    return jobs.get(tx, min(seqs)) if seqs else None
+            below, seq, created_at, ready_at = (int(value or 0) for value in row)
+            oldest = (ready_at, seq) if oldest is None else min(oldest, (ready_at, seq))
+            if oldest[0] > created_at:
+                oldest = _older(tx, lane_id, below, seq, oldest)
+    return None if oldest is None else jobs.get(tx, oldest[1])
+
+
+def _older(tx: "Tx", lane_id: int, priority: int, after: int, oldest: tuple[int, int]) -> tuple[int, int]:
+    """Return the longest ready of those behind a job, or `oldest`, as (ready since, number).
+
+    A job that was retried stands before younger ones that have been ready for longer. None is ready before it is added,
+    so the walk ends at the first that was added since; and after so many that the rest was retried with them. The
+    priority is spelt so that the order is not that of the numbers alone: else PostgreSQL might walk all history.
+    """
+    for _ in range(MOST_RETRIED // RETRIED_PAGE):
+        rows = tx.rows(
+            """
+            SELECT seq, created_at, updated_at
+              FROM jobs
+             WHERE state = 'pending' AND lane_id = :lane_id AND priority BETWEEN :priority AND :priority
+               AND seq > :after
+             ORDER BY priority DESC, seq
+             LIMIT :page
+            """,
+            {"lane_id": lane_id, "priority": priority, "after": after, "page": RETRIED_PAGE},
+        )
+        for row in rows:
+            after, created_at, ready_at = (int(value or 0) for value in row)
+            if created_at >= oldest[0]:
+                return oldest
+            oldest = min(oldest, (ready_at, after))
+        if len(rows) < RETRIED_PAGE:
+            break
+    return oldest

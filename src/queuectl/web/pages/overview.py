@@ -62,7 +62,7 @@ class Line(Value):
     waiting: int
     running: int
     oldest: "Job | None"
-    """Of the ready jobs, the one that was added first."""
+    """The job that has been ready for longest."""
     done: int | None
     """How many runs did well within the last hour; None: not counted yet."""
     done_path: str
