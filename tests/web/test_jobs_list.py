@@ -8,6 +8,7 @@ import pytest
 
 from queuectl.actions.connect import connect
 from queuectl.model.states import FINAL, State
+from queuectl.store.offers import LOOKED_AT
 from tests.program import Cli, wait_for
 from tests.store.rows import NOW, add_job
 from tests.web.serving import Site
@@ -79,8 +80,25 @@ def test_what_cannot_be_read_is_told_on_the_page_with_the_nearest(local_site: Si
 def test_a_search_for_a_tag_leads_to_the_jobs_that_have_it(filled: Site) -> None:
     found = filled.get("/jobs?text=red&queue=mail").text
 
-    assert "No jobs match" in found
     assert 'href="/jobs?queue=mail&amp;tag=red"' in found
+    assert "No command of these jobs holds “red”" in found
+    assert "No jobs match" not in found
+    assert "0 matching" not in found
+
+
+def test_a_tag_is_offered_where_a_job_has_it_and_looked_for_where_not_all_jobs_were_looked_at(
+    filled: Site, cli: Cli
+) -> None:
+    unknown = filled.get("/jobs?text=nobody").text
+    cli.ok("enqueue", "--from", "-", "--tag", "newer", stdin="true\n" * LOOKED_AT)
+    begun, older = (filled.get(f"/jobs?text={text}").text for text in ("newe", "red"))
+
+    assert "No jobs match" in unknown
+    assert "0 matching" in unknown
+    assert "tag=" not in unknown
+    assert 'href="/jobs?tag=newer">jobs with the tag newer</a>' in begun
+    assert 'href="/jobs?tag=red">Look for the tag red</a>' in older
+    assert "jobs with the tag" not in older
 
 
 def test_a_search_leads_to_the_job_of_that_id_to_those_whose_ids_begin_so_and_to_the_group(
@@ -95,7 +113,7 @@ def test_a_search_leads_to_the_job_of_that_id_to_those_whose_ids_begin_so_and_to
     assert _begun(by_number) == ["70"]
     assert re.search(r'Job <a href="/jobs/nightly">nightly</a> has this name', by_id)
     assert _begun(by_id) == ["nightly-2"]
-    assert "No command holds this text" in by_id
+    assert "No command holds “nightly”" in by_id
     assert "has this name: " not in by_group
     assert _begun(by_group) == ["nightly-2", "nightly"]
     assert 'href="/jobs?group=night">jobs of night</a>' in by_group

@@ -62,6 +62,12 @@ def tags(tx: "Tx", prefix: str, limit: int) -> list[str]:
     return list(found)[:limit]
 
 
+def has_older_tagged(tx: "Tx") -> bool:
+    """Whether there are tagged jobs beyond those that `tags` looks at."""
+    older = "SELECT 1 FROM jobs WHERE tags IS NOT NULL ORDER BY seq DESC LIMIT 1 OFFSET :most"
+    return bool(tx.rows(older, {"most": LOOKED_AT}))
+
+
 def groups(tx: "Tx", prefix: str, limit: int) -> list[str]:
     """Return groups that begin with the prefix, by name."""
     rows = tx.rows(

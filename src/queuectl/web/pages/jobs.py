@@ -32,7 +32,7 @@ router = APIRouter()
 FILTERED = ("state", "queue", "group", "text", "error", "since", "until", "ended_since")
 
 MOST_BEGUN = 5
-"""So many ids and groups that begin with what is searched for are offered."""
+"""So many ids, groups and tags that begin with what is searched for are offered."""
 VERBS = (
     ("retry", "Retry", "r"),
     ("cancel", "Cancel", "c"),
@@ -64,6 +64,15 @@ class Meant(Value):
     """Whether there are more of them."""
     groups: list[str]
     """Groups whose names begin with it; some, never all."""
+    tags: list[str]
+    """Tags of the newest tagged jobs that begin with it."""
+    may_be_older_tag: bool
+    """Whether it may yet be the tag of an older job: not all are looked at."""
+
+    @property
+    def has_doors(self) -> bool:
+        """Whether anything is known by this name."""
+        return bool(self.job or self.begun or self.groups or self.tags)
 
 
 class Counted(Value):
@@ -152,7 +161,8 @@ def _look(tx: "Tx", asked: Asked) -> Found:
 
 
 def _meant(tx: "Tx", name: str) -> Meant:
-    """Look a name up by the indexes of ids and groups, which a million jobs do not make slower."""
+    """Look a name up by the indexes of ids, groups and tagged jobs, which a million jobs do not make slower."""
+    tags = offers.tags(tx, name, MOST_BEGUN)
     begun = [offer for offer in offers.jobs_named(tx, (), name, MOST_BEGUN + 2) if offer.id != name]
     return Meant(
         name=name,
@@ -160,6 +170,8 @@ def _meant(tx: "Tx", name: str) -> Meant:
         begun=begun[:MOST_BEGUN],
         has_more=len(begun) > MOST_BEGUN,
         groups=offers.groups(tx, name, MOST_BEGUN),
+        tags=tags,
+        may_be_older_tag=name not in tags and offers.has_older_tagged(tx),
     )
 
 
