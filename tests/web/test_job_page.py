@@ -143,6 +143,7 @@ def test_a_running_job_is_cancelled_retried_edited_and_cloned_from_its_page(
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#edit-wrong-queue")).to_contain_text("bad queue")
     page.locator("#edit-queue").fill("mail")
+    expect(page.locator("#edit-wrong-queue")).to_be_hidden()
     page.locator("#edit-timeout").fill("soon")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#edit-wrong-timeout")).to_contain_text("bad duration 'soon'")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.program import Cli, running_cli, wait_for
 from tests.web.serving import Site
@@ -125,6 +125,52 @@ def test_a_schedule_is_added_with_a_preview_run_edited_paused_and_removed(
     page.get_by_role("button", name="Remove").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(page.locator("#schedules")).to_contain_text("No schedules yet")
+
+
+def test_what_is_wrong_with_a_schedule_stands_at_its_field_until_that_is_changed(
+    local_site: Site, program: Cli, page: Page
+) -> None:
+    program.ok("schedule", "add", "nightly", "@daily", "true")
+    page.goto(f"{local_site.url}/schedules?add=1")
+    page.get_by_label("Name").fill("hourly")
+    page.get_by_role("textbox", name="Command").fill("true")
+    page.get_by_label("Cron line").fill("30 25 * * *")
+    page.get_by_role("button", name="Add schedule").click()
+    expect(_wrong_at(page, "cron")).to_contain_text("hour")
+    expect(page.get_by_label("Cron line")).to_be_focused()
+    expect(page.locator("#schedule-form .wrong:visible")).to_have_count(1)
+
+    page.get_by_label("Priority").fill("3")
+    expect(_wrong_at(page, "cron")).to_be_visible()
+    page.get_by_label("Cron line").fill("30 2 * * *")
+    expect(_wrong_at(page, "cron")).to_be_hidden()
+    expect(page.get_by_label("Cron line")).not_to_have_attribute("aria-invalid", "true")
+
+    for label, name in (("Time zone", "tz"), ("Timeout", "job.timeout"), ("or every", "every")):
+        page.get_by_label(label).fill("Nowhere")
+        page.get_by_role("button", name="Add schedule").click()
+        expect(_wrong_at(page, name)).to_contain_text("Nowhere")
+        page.get_by_label(label).fill("")
+    page.get_by_label("or every").fill("Nowhere")
+    page.get_by_role("button", name="Add schedule").click()
+    expect(_wrong_at(page, "every")).to_be_visible()
+    page.get_by_label("Cron line").fill("30 2 * * *")  # which empties the other
+    expect(_wrong_at(page, "every")).to_be_hidden()
+
+    page.get_by_label("Name").fill("nightly")
+    page.get_by_role("button", name="Add schedule").click()
+    expect(page.locator("#schedule-form > .wrong")).to_contain_text("nightly")
+    page.get_by_label("Name").fill("hourly")
+    expect(page.locator("#schedule-form > .wrong")).to_be_hidden()
+
+    page.goto(f"{local_site.url}/schedules/nightly?edit=1")
+    page.get_by_label("Jitter").fill("2w")
+    page.get_by_role("button", name="Save").click()
+    expect(_wrong_at(page, "jitter")).to_be_visible()
+
+
+def _wrong_at(page: Page, name: str) -> Locator:
+    return page.locator(f".field:has([name='{name}']) .wrong")
 
 
 def test_a_setting_is_set_wrongly_then_rightly_and_the_audit_trail_shows_it(

@@ -57,6 +57,13 @@ export function clearWrong(form) {
   for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
 }
 
+/** Take away what was said to be wrong with one field, and below its form: it may be right by now. */
+export function mend(input) {
+  input.removeAttribute("aria-invalid");
+  const places = [input.closest(".field")?.querySelector(".wrong"), input.form.querySelector(":scope > .wrong")];
+  for (const place of places) if (place) place.hidden = true;
+}
+
 /** Say what is wrong at the field it is about, which is answered; of none, or of one without a place, below the form. */
 export function tellWrong(form, message, field) {
   const input = field ? form.elements[field] : null;
@@ -70,4 +77,4 @@ export function tellWrong(form, message, field) {
   return input;
 }
 
-const ALSO = { tags: ["tag"], run_at: ["time"], env: ["variable", "environment"], after: ["no job", "dependency"] };
+const ALSO = { tags: ["tag"], tz: ["zone"], run_at: ["time"], env: ["variable", "environment"], after: ["no job", "dependency"] };

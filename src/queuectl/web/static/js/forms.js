@@ -6,6 +6,7 @@
 // as null; without it, fields that are empty are left out. {name} in data-go stands for that field. A button with
 // data-dialog opens the dialog of that id, one with data-close closes the one it is in.
 import { send, whileBusy } from "./acts.js";
+import { clearWrong, fieldOf, mend, tellWrong } from "./fields.js";
 import { refresh } from "./live.js";
 import { notice } from "./notices.js";
 
@@ -46,13 +47,16 @@ function settle(form) {
   }
 }
 
-export function say(form, error) {
-  const place = form.querySelector("[data-wrong]");
-  place.textContent = error ? [error.message, error.hint].filter(Boolean).join(": ") : "";
+/** Say what is wrong at the field the server names; what names none of those with a place for it, below the form. */
+function say(form, error) {
+  const named = new Map();
+  for (const { name } of form.elements) if (name) named.set(name.split(".").pop(), name);
+  const field = error.status === 422 ? named.get(fieldOf(error.message, [...named.keys()])) : null;
+  tellWrong(form, [error.message, error.hint].filter(Boolean).join(": "), field)?.focus();
 }
 
 async function submit(form) {
-  say(form, null);
+  clearWrong(form);
   const body = gather(form);
   try {
     const told = await send(form.dataset.form, form.dataset.url, body);
@@ -70,6 +74,10 @@ async function submit(form) {
     say(form, error);
   }
 }
+
+document.addEventListener("input", (event) => {
+  if (event.target.form?.matches("[data-form]")) mend(event.target);
+});
 
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("form[data-form]");

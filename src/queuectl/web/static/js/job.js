@@ -3,7 +3,7 @@ import { durationWords } from "./ago.js";
 import { refresh } from "./live.js";
 import { send, whileBusy } from "./acts.js";
 import { notice, problem } from "./notices.js";
-import { clearWrong, fieldOf, items, quoted, tellWrong } from "./fields.js";
+import { clearWrong, fieldOf, items, mend, quoted, tellWrong } from "./fields.js";
 
 const dialog = document.getElementById("edit");
 const form = document.getElementById("edit-form");
@@ -93,7 +93,10 @@ if (dialog) {
     const button = event.target.closest("#edit-button");
     if (button) whileBusy(button, open);
   });
-  form.addEventListener("input", show);
+  form.addEventListener("input", (event) => {
+    mend(event.target);
+    show();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     whileBusy(form.querySelector("[type=submit]"), save);

@@ -1,6 +1,6 @@
 // Schedule: shows the next five times of what stands in the form, and the command line that does the same.
 import { send } from "./acts.js";
-import { commandWords, quoted } from "./fields.js";
+import { commandWords, mend, quoted } from "./fields.js";
 import { gather } from "./forms.js";
 
 const WAIT_MS = 250;
@@ -90,7 +90,9 @@ form.addEventListener("input", (event) => {
   if (name !== "tz" && event.target.value.trim()) {
     last = name;
     // The other one is given up: a schedule has a line or a period, not both.
-    form.elements[name === "cron" ? "every" : "cron"].value = "";
+    const other = form.elements[name === "cron" ? "every" : "cron"];
+    other.value = "";
+    mend(other);
   }
   clearTimeout(timer);
   timer = setTimeout(preview, WAIT_MS);
