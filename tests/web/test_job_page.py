@@ -114,6 +114,30 @@ def test_a_search_in_a_log_shows_its_first_match_at_once(local_site: Site, page:
     expect(page.locator("#log-lines mark.current")).to_be_in_viewport()
 
 
+def test_a_search_in_a_running_log_says_that_it_is_followed_no_more(
+    local_site: Site, page: Page, cli: Cli, tmp_path: Path
+) -> None:
+    gates = [tmp_path / name for name in ("one", "two")]
+    waits = [f"while [ ! -e '{gate}' ]; do sleep 0.05; done; echo {gate.name}" for gate in gates]
+    cli.enqueue(f"seq -f 'line %g' 400; {'; '.join(waits)}; sleep 600")
+    cli.start("worker", "start")
+    page.goto(f"{local_site.url}/jobs/1")
+    expect(page.locator("#log-lines")).to_contain_text("line 400")
+    gates[0].touch()
+    expect(page.locator("#log-lines")).to_contain_text("one")
+    expect(page.locator("#log-state")).to_have_text("following")
+
+    page.get_by_label("Search in the log").fill("line 10")
+
+    expect(page.get_by_label("Follow")).not_to_be_checked()
+    expect(page.locator("#log-state")).to_have_text("Follow is off; more is added at the end")
+    gates[1].touch()
+    expect(page.locator("#log-lines")).to_contain_text("two")
+    expect(page.locator("#log-state")).to_have_text("Follow is off; more is added at the end")
+    page.get_by_label("Follow").check()
+    expect(page.locator("#log-state")).to_have_text("following")
+
+
 def _words(line: str) -> list[str]:
     import shlex
 

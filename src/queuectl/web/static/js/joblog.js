@@ -26,6 +26,7 @@ let lastId = "";
 let timer = 0;
 let following = null;
 let isEnded = false;
+let isComing = false; // whether it is said that there is more to come
 
 function query(more) {
   const params = new URLSearchParams(more);
@@ -124,7 +125,14 @@ async function loadAbove(part, button) {
 }
 
 function say(text) {
+  isComing = false;
   if (state.textContent !== text) state.textContent = text;
+}
+
+/** Say that there is more to come, and whether it is kept in sight. */
+function sayComing() {
+  say(view.isFollowing ? "following" : "Follow is off; more is added at the end");
+  isComing = true;
 }
 
 /** Draw what came in a moment at once. */
@@ -144,7 +152,7 @@ function flush() {
 
 const heard = {
   output({ run, attempt, stream: name, text }) {
-    say("following");
+    sayComing();
     add(partOf(run, attempt, name), text);
   },
   wait({ state: where, waits_for: what }) {
@@ -252,6 +260,7 @@ function again() {
   else if (!following && !state.textContent) say("complete");
 }
 
+for (const name of ["change", "follow"]) get("log-follow").addEventListener(name, () => isComing && sayComing());
 document.addEventListener("live:patched", again);
 document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? stop() : again()));
 addEventListener("pagehide", stop);

@@ -86,8 +86,18 @@ export class LogView {
     this.at = -1;
     this.marked = new Set();
     this._timer = 0;
-    this.isFollowing = follow.checked;
     this._listen();
+  }
+
+  /** Whether the end is kept in sight; the box hears "follow" when it is ticked or not by itself. */
+  get isFollowing() {
+    return this.followBox.checked;
+  }
+
+  set isFollowing(isOn) {
+    if (this.followBox.checked === isOn) return;
+    this.followBox.checked = isOn;
+    this.followBox.dispatchEvent(new Event("follow"));
   }
 
   clear() {
@@ -139,7 +149,6 @@ export class LogView {
     this.next.addEventListener("click", () => this.step(1));
     this.wrapBox.addEventListener("change", () => this.lines.classList.toggle("wrapped", this.wrapBox.checked));
     this.followBox.addEventListener("change", () => {
-      this.isFollowing = this.followBox.checked;
       if (this.isFollowing) this.toEnd();
     });
     this.body.addEventListener("scroll", () => this._scrolled());
@@ -152,7 +161,7 @@ export class LogView {
     const isAtEnd = this.body.scrollHeight - this.body.scrollTop - this.body.clientHeight < 24;
     const isAway = this.body.scrollTop < (this._top ?? 0) && !isAtEnd;
     this._top = this.body.scrollTop;
-    if (isAway || isAtEnd) this.isFollowing = this.followBox.checked = isAtEnd;
+    if (isAway || isAtEnd) this.isFollowing = isAtEnd;
   }
 
   _unfold(event) {
@@ -225,7 +234,7 @@ export class LogView {
     this.marked.add(match.row);
     if (match.end > FOLD) match.row.isWhole = true;
     for (const row of new Set([old && old.row, match.row])) if (row) draw(row, this._marksOf(row));
-    this.isFollowing = this.followBox.checked = false;
+    this.isFollowing = false;
     const mark = match.row.node.querySelector("mark.current") ?? match.row.node;
     mark.scrollIntoView({ block: "center", inline: "nearest" });
   }
