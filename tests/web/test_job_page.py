@@ -153,10 +153,12 @@ def test_a_running_job_is_cancelled_retried_edited_and_cloned_from_its_page(
     page.goto(f"{local_site.url}/jobs/1")
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("dialog.question button")).to_have_text(["Back", "Cancel"])
+    expect(page.locator("dialog.question .btn.danger")).to_have_text("Cancel")
     _say_yes(page, "Cancel job 1? It is running.")
     _state(page, "cancelled")
 
     page.get_by_role("button", name="Edit").click()
+    expect(page.locator("#edit .acts button")).to_have_text(["Back", "Save"])
     page.locator("#edit-command").fill("exit 3")
     page.locator("#edit-max_retries").fill("0")
     page.locator("#edit-tags").fill("new")

@@ -169,6 +169,25 @@ def _go_back(page: Page) -> None:
     expect(page.locator("dialog.question")).to_have_count(0)
 
 
+def test_a_key_that_acts_on_one_row_asks_as_the_same_for_many_does(local_site: Site, page: Page) -> None:
+    with closing(connect(local_site.target)) as database:
+        add_job(database, State.PENDING)
+        add_job(database, State.COMPLETED)
+    page.goto(f"{local_site.url}/jobs")
+    expect(page.locator("html")).to_have_attribute("data-ready", "yes")
+
+    for key in ("j", "r"):
+        page.keyboard.press(key)
+    assert _question(page) == "Run job 2 again? It completed."
+    _go_back(page)
+
+    for key in ("j", "c"):
+        page.keyboard.press(key)
+    assert _question(page) == "Cancel job 1?"
+    expect(page.locator("dialog.question .btn.danger")).to_have_text("Cancel it")
+    expect(page.get_by_role("button", name="Back", exact=True)).to_be_focused()
+
+
 def test_rows_are_walked_selected_and_acted_on_by_keys(local_site: Site, page: Page, cli: Cli) -> None:
     cli.ok("enqueue", "--from", "-", stdin="true\n" * 6)
     cli.ok("cancel", "6")

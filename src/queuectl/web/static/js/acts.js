@@ -2,6 +2,8 @@
 //
 //   <button type="button" data-act="POST" data-url="/api/v1/queues/x/pause" data-body='{}' data-confirm="Pause queue x?"
 //           data-yes="Pause" data-done="Paused x" data-command="queuectl queue pause x" data-go="/queues">
+//
+// With data-danger the yes is red and the way back is at hand, as with a button that is red itself (class danger).
 import { notice, problem } from "./notices.js";
 import { refresh } from "./live.js";
 
@@ -172,7 +174,7 @@ document.addEventListener("click", (event) => {
       confirm: data.confirm,
       yes: data.yes || button.textContent.trim() || undefined,
       command: data.command,
-      isDangerous: button.classList.contains("danger"),
+      isDangerous: "danger" in data || button.classList.contains("danger"),
       done: data.done,
       go: data.go,
     }),
