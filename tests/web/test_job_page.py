@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.program import Cli, running_cli
-from tests.web.axe import all_violations
+from tests.web.axe import PHONE, all_violations
 from tests.web.serving import Site
 from tests.web.test_live_pages import WATCH_SHIFTS, set_hidden
 
@@ -224,6 +224,18 @@ def test_a_waiting_job_is_held_and_released_and_its_dependencies_are_drawn(
 
     page.locator("#graph a.node").last.click()
     page.wait_for_url(re.compile(r"/jobs/third$"))
+
+
+def test_on_a_phone_the_caption_of_the_gates_is_as_wide_as_their_table(local_site: Site, page: Page, cli: Cli) -> None:
+    cli.enqueue("true")
+    page.set_viewport_size(PHONE)
+    page.goto(f"{local_site.url}/jobs/1")
+    caption = page.locator("#why caption")
+    expect(caption).to_contain_text("Every gate it must pass")
+
+    widths = caption.evaluate("(each) => [each.offsetWidth, each.closest('table').offsetWidth]")
+
+    assert widths[0] == widths[1]
 
 
 def test_an_unknown_job_is_a_page_with_the_nearest(local_site: Site, page: Page, cli: Cli) -> None:

@@ -27,6 +27,16 @@ TITLES = """
         .map((row) => row.outerHTML.slice(0, 120))
 """
 """Cards in which something stands above the title."""
+GAPS = """
+    [...document.querySelectorAll("p time")]
+        .filter((each) => {
+            const text = document.createRange();
+            text.selectNodeContents(each);
+            return each.getBoundingClientRect().width > text.getBoundingClientRect().width + 1;
+        })
+        .map((each) => each.parentNode.outerHTML.slice(0, 120))
+"""
+"""Times within sentences that take more room than their words."""
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 PATHS = (
     "/queues", "/queues/mail", "/workers?ended=1", "/schedules", "/schedules/beat", "/schedules/beat?edit=1",
@@ -63,6 +73,14 @@ def test_axe_finds_nothing_wrong(path: str, filled: Site, page: Page) -> None:
 
     assert all_violations(page) == []
     assert page.title() != "owned"
+
+
+@pytest.mark.parametrize("path", ["/queues/media", "/workers"])
+def test_a_time_within_a_sentence_leaves_no_gap(path: str, filled: Site, page: Page) -> None:
+    page.goto(filled.url + path)
+    page.wait_for_selector("p time")
+
+    assert page.evaluate(GAPS) == []
 
 
 @pytest.mark.parametrize("path", ["/schedules", "/audit", "/dlq", "/runs"])
