@@ -148,7 +148,10 @@ class Cli:
                 process.communicate(timeout=20)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.communicate()
+                process.wait()
+                for stream in (process.stdout, process.stderr):  # not read to their end: what it started may have them
+                    if stream is not None:
+                        stream.close()
 
     def _may_have_workers(self) -> bool:
         """Whether the store says that somebody lives, or cannot be asked; quicker to ask here than by a program."""

@@ -98,8 +98,12 @@ def test_a_process_whose_main_loop_hangs_stops_beating(
     identity, loop = registered(db, target), Loop()
     beating = Heartbeat(target, identity, 0.02, 60, loop)
     beating.start()
-    wait_for(lambda: row_of(db, identity).beats or None, "a beat")
 
+    def turn_and_look() -> int | None:
+        loop.turn(0)  # the first beat may take longer than a loop may hang
+        return row_of(db, identity).beats or None
+
+    wait_for(turn_and_look, "a beat")
     wait_for(lambda: time.monotonic() - loop.turned_at > 0.5 or None, "the loop to hang")
     hung = row_of(db, identity).beats
     for _ in range(20):

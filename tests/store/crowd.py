@@ -23,6 +23,7 @@ from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.store.claims import Orphan
 from queuectl.store.database import Database, Tx
+from queuectl.store.dialect import Question
 from queuectl.store.takers import Taker
 from tests.store.rows import HOST, add_worker
 
@@ -163,13 +164,14 @@ class _Dying:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.dialect = database.dialect
 
-    def write(self, work: Callable[[Tx], Result]) -> Result:
+    def write(self, work: Callable[[Tx], Result], question: Question | None = None) -> Result:
         def work_and_die(tx: Tx) -> Result:
             work(tx)
             raise Killed
 
-        return self._database.write(work_and_die)
+        return self._database.write(work_and_die, question)
 
 
 def group_of(number: int) -> str:

@@ -39,8 +39,10 @@ class Kernel:
         mounts.write_text(f"24 1 0:22 / /proc rw - proc proc rw\n30 1 0:26 / {top} rw,nosuid shared:4 - {kind}\n")
         monkeypatch.setattr(cgroups, "MOUNTS", str(mounts))
 
-    def make(self, path: str | Path) -> None:
-        self._mkdir(path)
+    def make(self, path: str | Path, mode: int = 0o777) -> None:
+        self._mkdir(path, mode)
+        if not Path(path).is_relative_to(self.top):
+            return  # a folder for output, say
         for name in FILES[self.version]:
             Path(path, name).touch()
         if self.version == 2:

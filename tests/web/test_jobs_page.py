@@ -90,7 +90,7 @@ def test_filters_are_in_the_address_and_the_way_back_takes_them_away(local_site:
     expect(page.locator("#rows tr")).to_have_count(10)
     page.get_by_role("link", name="Newer").click()
     expect(page.locator("#rows tr").first).to_have_attribute("data-key", "60")
-    page.get_by_role("link", name="Added").click()
+    page.get_by_role("link", name="Added", exact=True).click()
     expect(page.locator("#rows tr").first).to_have_attribute("data-key", "1")
     page.locator(".chooser summary").click()
     page.get_by_label("Tags").check()

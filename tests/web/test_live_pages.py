@@ -108,9 +108,9 @@ def test_a_look_that_hangs_is_marked_and_tried_again(local_site: Site, page: Pag
 def test_a_tab_in_the_background_closes_its_stream_and_catches_up(local_site: Site, page: Page) -> None:
     open_live(page, f"{local_site.url}/queues")
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
     set_hidden(page, is_hidden=True)
     expect(page.locator("#live-mark")).to_have_text("still")
+    page.on("request", lambda request: asked.append(request.url))
 
     add_queues(local_site, "alpha")
     add_jobs(local_site.target)
