@@ -392,6 +392,32 @@ def test_a_job_whose_parent_is_gone_is_not_revived_to_wait_for_ever(worker: Data
     assert is_ready(worker, "ok")
 
 
+def test_a_starved_job_comes_back_to_wait_for_none_that_is_gone(worker: Database) -> None:
+    add(worker, spec("gone"), spec("too"), spec("p"), spec("c", "any:gone,any:too,p"))
+    end(worker, "p", State.DEAD)
+    assert state_of(worker, "c") is State.CANCELLED
+    control.delete(worker, ["gone", "too"], who="me")
+
+    retry(worker, "p")
+
+    assert (state_of(worker, "c"), job_of(worker, "c").waits_for) == (State.BLOCKED, 1)
+    run(worker, "p")
+    assert is_ready(worker, "c")
+
+
+def test_with_dependents_none_waits_for_one_that_is_gone(worker: Database) -> None:
+    add(worker, spec("gone"), spec("p"), spec("c", "any:gone,p"))
+    run(worker, "p")
+    control.cancel(worker, ["c"], who="me")
+    control.delete(worker, ["gone"], who="me")
+
+    retry_with_dependents(worker, "p")
+
+    assert (state_of(worker, "c"), job_of(worker, "c").waits_for) == (State.BLOCKED, 1)
+    run(worker, "p")
+    assert is_ready(worker, "c")
+
+
 # A parent that is revived
 
 

@@ -23,6 +23,8 @@ def revive(tx: "Tx", job: "Job") -> "Job":
 
     The caller holds it. Its key must be free, and none of those it runs after may have ended otherwise than it asked.
     """
+    if job.waits_for:
+        _hold_parents(tx, [job.seq])
     waits_for = _refuse_hopeless(tx, job) if job.waits_for else 0
     if not _takes_key(tx, job):
         raise _key_is_taken(tx, job)
@@ -42,6 +44,7 @@ def bring_back(tx: "Tx", parent: "Job") -> None:
         children = jobs.lock(tx, edges.disappointed(tx, parents))
         waiting = edges.mend(tx, parents)
         starved = [child for child in children if child.seq in waiting and child.starved_at is not None]
+        _hold_parents(tx, [child.seq for child in starved])
         stopped = {child for child, _ in edges.hopeless(tx, [child.seq for child in starved])}
         able = [child for child in starved if child.seq not in stopped and _takes_key(tx, child)]
         _rise_to_wait(tx, able)
@@ -58,6 +61,7 @@ def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
     graph = {one.seq for one in dependents}
     _refuse_running(dependents)
     everyone = {one.seq: one for one in (*roots, *dependents)}
+    _hold_parents(tx, [one.seq for one in everyone.values() if one.state in FINAL])
     for child, parent in edges.hopeless(tx, sorted(everyone)):
         if parent not in everyone:
             _refuse_broken(everyone[child], edges.open_parents(tx, child), everyone)
@@ -83,6 +87,11 @@ def _lock_all_after(tx: "Tx", seqs: "Sequence[int]") -> "list[Job]":
     return dependents
 
 
+def _hold_parents(tx: "Tx", children: "Sequence[int]") -> None:
+    """Hold those that jobs which are over would wait for again: else one could be deleted meanwhile, as unneeded."""
+    jobs.lock(tx, edges.unmet_parents(tx, children))
+
+
 def _rise(tx: "Tx", job: "Job", to: State) -> "Job":
     after = moves.move(tx, Move.REVIVE, job.seq, to)
     assert after is not None, f"job {job.seq} is held, and was {job.state}"
@@ -93,6 +102,7 @@ def _rise(tx: "Tx", job: "Job", to: State) -> "Job":
 
 def _rise_to_wait(tx: "Tx", risen: "Sequence[Job]") -> None:
     """Give jobs a fresh life that begins with waiting for others; a time that is still to come is kept."""
+    edges.satisfy_gone(tx, [job.seq for job in risen])
     moves.revive_to_wait(tx, [job.seq for job in risen])
     _reopen_groups(tx, risen)
 

@@ -4,6 +4,8 @@ An edge changes while its parent's row is held, and its child's after it: so eac
 child waits for falls by the edges that changed (docs/adr/0018-dependencies.md).
 """
 
+from collections import Counter
+
 from queuectl.model.after import EdgeState, Kind
 from queuectl.model.states import State
 from queuectl.model.value import Value
@@ -88,6 +90,28 @@ def satisfy(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
     for names, params in _chunks(changed):
         tx.changed(f"UPDATE jobs SET waits_for = waits_for - 1 WHERE seq IN ({names})", params)
     return changed
+
+
+def satisfy_gone(tx: "Tx", children: "Sequence[int]") -> None:
+    """Let jobs no longer wait for the end of those that are gone. The caller holds them.
+
+    Nobody deletes a job that another waits for, but one that was itself over then may come to wait again.
+    """
+    for names, params in _chunks(children):
+        rows = tx.rows(
+            f"""
+            UPDATE edges
+               SET state = 'satisfied'
+             WHERE child_seq IN ({names}) AND state = 'waiting' AND kind = 'any'
+               AND NOT EXISTS (SELECT 1 FROM jobs p WHERE p.seq = edges.parent_seq)
+            RETURNING child_seq
+            """,
+            params,
+        )
+        for child, fewer in Counter(int(row[0] or 0) for row in rows).items():
+            tx.changed(
+                "UPDATE jobs SET waits_for = waits_for - :fewer WHERE seq = :child", {"child": child, "fewer": fewer}
+            )
 
 
 def break_off(tx: "Tx", parent: int, children: "Sequence[int]") -> list[int]:
@@ -181,6 +205,15 @@ def hopeless(tx: "Tx", children: "Sequence[int]") -> "list[tuple[int, int]]":
         )
         found += [(int(child or 0), int(parent or 0)) for child, parent in rows]
     return found
+
+
+def unmet_parents(tx: "Tx", children: "Sequence[int]") -> list[int]:
+    """Return the numbers of those that some jobs wait for, or did when they ended, in order."""
+    found: set[int] = set()
+    for names, params in _chunks(children):
+        rows = tx.rows(f"SELECT parent_seq FROM edges WHERE child_seq IN ({names}) AND state <> 'satisfied'", params)
+        found.update(int(row[0] or 0) for row in rows)
+    return sorted(found)
 
 
 def recount(tx: "Tx", child: int) -> int:
