@@ -83,7 +83,8 @@ def test_a_process_given_up_for_dead_learns_of_it(db: Database, target: Target) 
     beating.start()
     wait_for(lambda: row_of(db, identity).beats or None, "a beat")
 
-    db.write(lambda tx: workers.give_up(tx, row_of_tx(tx, identity)))
+    # One that beats in that moment is not given up.
+    wait_for(lambda: db.write(lambda tx: workers.give_up(tx, row_of_tx(tx, identity))) or None, "it is given up")
     wait_for(lambda: beating.is_given_up or None, "the news")
     beating.stop()
 
