@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from queuectl.actions import acts, verbs
 from queuectl.actions.control import cancel, delete, hold, retry
 from queuectl.actions.edit import edit
 from queuectl.actions.settle import Holder, settle_and_claim
@@ -73,6 +74,11 @@ def holds(job_id: str) -> Act:
 def retries(job_id: str) -> Act:
     """A person runs a job again."""
     return lambda db: retry(db, [job_id], who="me")
+
+
+def retries_with_dependents(job_id: str) -> Act:
+    """A person runs a job again, and all that run after it."""
+    return lambda db: acts.act_on_each(db, [job_id], verbs.RETRY_WITH_DEPENDENTS, who="me")
 
 
 def deletes(job_id: str) -> Act:

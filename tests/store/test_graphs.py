@@ -14,7 +14,6 @@ from contextlib import closing
 
 import pytest
 
-from queuectl.actions import acts, verbs
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.control import purge_dead, release
 from queuectl.actions.settle import settle_and_claim
@@ -29,7 +28,18 @@ from queuectl.model.unique import OnConflict
 from queuectl.model.verdict import Outcome
 from queuectl.store import edges, jobs
 from queuectl.store.database import Database, Tx
-from tests.store.graphs import ALL, cancels, deletes, drain, edits, faults, holder, holds, retries
+from tests.store.graphs import (
+    ALL,
+    cancels,
+    deletes,
+    drain,
+    edits,
+    faults,
+    holder,
+    holds,
+    retries,
+    retries_with_dependents,
+)
 from tests.store.rows import add_worker
 
 CLIENTS = 6
@@ -113,7 +123,7 @@ class Client:
             "work": self._work,
             "cancel": lambda: cancels(self._one(*UNFINISHED))(database),
             "retry": lambda: retries(self._one(*FINAL))(database),
-            "retry with dependents": self._retry_with_dependents,
+            "retry with dependents": lambda: retries_with_dependents(self._one(*FINAL))(database),
             "hold": lambda: holds(self._one(State.PENDING, State.BLOCKED))(database),
             "release": lambda: release(database, [self._one(State.BLOCKED)], who="me"),
             "rewire": self._rewire,
@@ -174,9 +184,6 @@ class Client:
         step = settle_and_claim(self._db, holder(self._worker_id), ended, wanted, {})
         assert not step.lost
         self._held += step.claimed
-
-    def _retry_with_dependents(self) -> None:
-        acts.act_on_each(self._db, [self._one(*FINAL)], verbs.RETRY_WITH_DEPENDENTS, who="me")
 
     def _change_policy(self) -> None:
         edits(self._one(State.BLOCKED), on_dead_dependency=self._dice.choice(list(OnDead)).value)(self._db)

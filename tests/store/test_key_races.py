@@ -20,6 +20,7 @@ from tests.store.graphs import (
     put,
     puts,
     retries,
+    retries_with_dependents,
     running,
     settles,
     state_of,
@@ -111,6 +112,24 @@ def test_a_starved_job_comes_back_with_its_key_or_stays_while_another_takes_it(
         assert len(drain(db, f"d{step}")) == 2
 
     stepping.sweep(db, scene, check, is_first=is_first)
+
+
+@BOTH_ORDERS
+def test_a_dependent_runs_again_with_its_key_or_not_at_all_while_another_takes_it(
+    db: Database, stepping: Stepping, *, is_first: bool
+) -> None:
+    def scene(step: int) -> tuple[Act, Act]:
+        put(db, f"a{step}")
+        put(db, f"b{step}", f"a{step}", unique_key=f"k{step}")
+        settles(begun(db, f"a{step}"), DONE)(db)
+        cancels(f"b{step}")(db)
+        return retries_with_dependents(f"a{step}"), puts(f"c{step}", unique_key=f"k{step}", on_conflict="error")
+
+    def check(step: int) -> None:
+        assert len(unfinished_of(db, f"k{step}")) == 1
+        drain(db, f"d{step}")
+
+    stepping.sweep(db, scene, check, is_first=is_first, refused=(Refused,))
 
 
 # Groups.

@@ -1,8 +1,9 @@
 """Races around jobs that are retried, removed or rewired while those they wait for, or that wait for them, end."""
 
+from collections.abc import Callable
+
 import pytest
 
-from queuectl.actions import acts, verbs
 from queuectl.actions.control import purge_dead
 from queuectl.actions.upkeep import Rule, prune
 from queuectl.errors import BadInput, NotFound, Refused
@@ -17,13 +18,16 @@ from tests.store.graphs import (
     FAILED,
     Act,
     begun,
+    cancels,
     claim,
+    deletes,
     drain,
     edits,
     job_of,
     put,
     puts,
     retries,
+    retries_with_dependents,
     running,
     settles,
     state_of,
@@ -34,11 +38,6 @@ from tests.store.rows import add_worker
 from tests.store.stepping import BOTH_ORDERS, Stepping
 
 pytestmark = ON_POSTGRES
-
-
-def with_dependents(job_id: str) -> Act:
-    """A person runs a job again, and all that run after it."""
-    return lambda db: acts.act_on_each(db, [job_id], verbs.RETRY_WITH_DEPENDENTS, who="me")
 
 
 @BOTH_ORDERS
@@ -125,7 +124,7 @@ def test_with_dependents_against_the_end_of_one_of_them(
         put(db, f"c{step}", f"b{step}")
         settles(begun(db, f"a{step}"))(db)
         (b,) = running(db, f"b{step}")
-        return with_dependents(f"a{step}"), settles(b, end)
+        return retries_with_dependents(f"a{step}"), settles(b, end)
 
     def check(step: int) -> None:
         first = state_of(db, f"a{step}")
@@ -148,7 +147,7 @@ def test_with_dependents_against_a_claim_of_one_of_them(db: Database, stepping: 
         put(db, f"c{step}", f"b{step}")
         settles(begun(db, f"a{step}"))(db)
         add_worker(db, f"w{step}")
-        return with_dependents(f"a{step}"), lambda db: taken.update({step: claim(db, f"w{step}")})
+        return retries_with_dependents(f"a{step}"), lambda db: taken.update({step: claim(db, f"w{step}")})
 
     def check(step: int) -> None:
         ids = [each.job.id for each in taken[step]]
@@ -172,7 +171,7 @@ def test_with_dependents_against_the_end_of_another_parent(db: Database, steppin
         put(db, f"c{step}", f"a{step},b{step}")
         a, b = sorted(running(db, f"a{step}", f"b{step}"), key=lambda claim: claim.job.id)
         settles(a)(db)
-        return with_dependents(f"a{step}"), settles(b)
+        return retries_with_dependents(f"a{step}"), settles(b)
 
     def check(step: int) -> None:
         assert states(db, f"a{step}", f"b{step}", f"c{step}") == ["pending", "completed", "blocked"]
@@ -187,7 +186,7 @@ def test_with_dependents_twice_at_once_runs_each_once(db: Database, stepping: St
         put(db, f"a{step}")
         put(db, f"b{step}", f"a{step}")
         assert drain(db, f"e{step}") == [f"a{step}", f"b{step}"]
-        return with_dependents(f"a{step}"), with_dependents(f"a{step}")
+        return retries_with_dependents(f"a{step}"), retries_with_dependents(f"a{step}")
 
     def check(step: int) -> None:
         assert drain(db, f"d{step}") == [f"a{step}", f"b{step}"]
@@ -203,7 +202,7 @@ def test_with_dependents_while_a_child_is_added_to_one_of_them(
         put(db, f"a{step}")
         put(db, f"b{step}", f"a{step}")
         assert drain(db, f"e{step}") == [f"a{step}", f"b{step}"]
-        return with_dependents(f"a{step}"), puts(f"c{step}", f"b{step}")
+        return retries_with_dependents(f"a{step}"), puts(f"c{step}", f"b{step}")
 
     def check(step: int) -> None:
         assert sorted(drain(db, f"d{step}")) == [f"a{step}", f"b{step}", f"c{step}"]
@@ -258,6 +257,44 @@ def test_a_dead_job_that_is_given_a_fresh_life_while_all_are_purged_stays(db: Da
 
 
 # Circles.
+
+
+@BOTH_ORDERS
+@pytest.mark.parametrize("kind", ["ok", "any"])
+def test_a_job_retried_while_one_it_waits_for_is_deleted_waits_for_nobody_who_is_gone(
+    db: Database, stepping: Stepping, kind: str, *, is_first: bool
+) -> None:
+    def scene(step: int) -> tuple[Act, Act]:
+        put(db, f"a{step}")
+        put(db, f"b{step}", f"{kind}:a{step}")
+        cancels(f"b{step}")(db)
+        return retries(f"b{step}"), deletes(f"a{step}")
+
+    def check(step: int) -> None:
+        drain(db, f"d{step}")
+        assert state_of(db, f"a{step}") in ("gone", "completed")
+
+    stepping.sweep(db, scene, check, is_first=is_first, refused=(Refused,))
+
+
+@BOTH_ORDERS
+@pytest.mark.parametrize("retry", [retries, retries_with_dependents], ids=["starved", "with dependents"])
+def test_a_job_that_comes_back_while_one_it_waits_for_is_deleted_waits_for_nobody_who_is_gone(
+    db: Database, stepping: Stepping, retry: Callable[[str], Act], *, is_first: bool
+) -> None:
+    def scene(step: int) -> tuple[Act, Act]:
+        put(db, f"p{step}")
+        p = begun(db, f"p{step}")
+        put(db, f"a{step}")
+        put(db, f"b{step}", f"a{step},p{step}")
+        settles(p, FAILED)(db)
+        return retry(f"p{step}"), deletes(f"a{step}")
+
+    def check(step: int) -> None:
+        drain(db, f"d{step}")
+        assert state_of(db, f"b{step}") in ("cancelled", "completed")
+
+    stepping.sweep(db, scene, check, is_first=is_first, refused=(Refused,))
 
 
 @BOTH_ORDERS

@@ -212,7 +212,8 @@ def refuse_more(count: int, most: int | None) -> None:
 
 def _prepare(tx: "Tx", act: Act, meant: "Sequence[Job]") -> None:
     if act.before is not None:
-        act.before(tx, meant)
+        with tx.part():
+            act.before(tx, meant)
 
 
 def _prepared(tx: "Tx", act: Act, meant: "Sequence[Job]") -> bool:

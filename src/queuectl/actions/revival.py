@@ -55,7 +55,7 @@ def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
     """Let all that run after some jobs run again after them, in their order; the first of them are left to the caller.
 
     The caller holds the jobs. One that is running refuses it all, and so does one that also runs after another which
-    ended otherwise than it asked, or whose key another has. All is checked before anything is written.
+    ended otherwise than it asked, or whose key another has; the caller undoes what was written by then.
     """
     dependents = _lock_all_after(tx, [root.seq for root in roots])
     graph = {one.seq for one in dependents}
@@ -69,7 +69,8 @@ def block_dependents(tx: "Tx", roots: "Sequence[Job]") -> None:
     edges.reset(tx, sorted(everyone), sorted(graph))
     over = [one for one in dependents if one.state in FINAL]
     for one in over:
-        _takes_key(tx, one)
+        if not _takes_key(tx, one):  # by now: another came between the look and this
+            raise _key_is_taken(tx, one)
     _rise_to_wait(tx, over)
     for one in dependents:
         if one.state not in FINAL:

@@ -1,12 +1,13 @@
 """Database: runs a function in one transaction. What differs between the two kinds is in dialect.py."""
 
 import time
+from contextlib import contextmanager
 
 from queuectl.errors import BadInput, CommitInDoubt, Refused, StoreFull, StoreUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from queuectl.store.dialect import Dialect, Params, Question, Row
@@ -72,6 +73,19 @@ class Tx:
     def insert_many(self, table: str, columns: "Sequence[str]", rows: "Iterable[Row]") -> None:
         """Insert many rows at once."""
         self.dialect.insert_many(table, columns, rows)
+
+    @contextmanager
+    def part(self) -> "Iterator[None]":
+        """Undo what the block has written where it refuses something: the transaction may go on without it."""
+        locked = set(self.locked)
+        self.dialect.script("SAVEPOINT part")
+        try:
+            yield
+        except (Refused, BadInput):
+            self.dialect.script("ROLLBACK TO SAVEPOINT part")
+            self.locked = locked  # PostgreSQL lets go of what was locked since
+            raise
+        self.dialect.script("RELEASE SAVEPOINT part")
 
     def wake(self) -> None:
         """Say that this transaction makes work ready (or gives orders): idle workers look once it is committed."""
