@@ -60,9 +60,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         program.ok("schedule", "add", "rest", "--every", "10s", "true")
         program.ok("schedule", "run", "beat")
         program.ok("schedule", "pause", "rest")
-        program.enqueue("--queue", "mail", f"echo '{HOSTILE}'; sleep 600")
+        long = program.enqueue("--queue", "mail", f"echo '{HOSTILE}'; sleep 600")
         program.start("worker", "start", "--queue", "mail")
-        program.wait_for_state("4", "processing")
+        program.wait_for_state(long, "processing")
         yield site
 
 

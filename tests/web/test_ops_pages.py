@@ -45,9 +45,9 @@ def test_pages_show_what_is_there_and_never_run_what_people_wrote(site: Site, cl
     cli.ok("limit", "set", "api", "3")
     cli.ok("schedule", "add", "beat", "*/5 * * * mon-fri", "--env", "KEY=hunter2", f"echo {HOSTILE}")
     cli.ok("config", "set", "max_retries", "7")
-    cli.enqueue("--queue", "mail", "--mutex", "db", f"echo '{HOSTILE}'; sleep 60")
+    long = cli.enqueue("--queue", "mail", "--mutex", "db", f"echo '{HOSTILE}'; sleep 60")
     cli.start("worker", "start", "--queue", "mail", "--label", "gpu")
-    cli.wait_for_state("1", "processing")
+    cli.wait_for_state(long, "processing")
 
     queues, queue = page(site, "/queues"), page(site, "/queues/mail")
     workers, schedules = page(site, "/workers"), page(site, "/schedules")
@@ -72,14 +72,14 @@ def test_pages_show_what_is_there_and_never_run_what_people_wrote(site: Site, cl
 def test_nothing_that_people_wrote_turns_the_text_around_it(local_site: Site, tmp_path: Path) -> None:
     turned = "\u202eevil\u2066"
     with running_cli(local_site.target, tmp_path) as cli:
-        cli.ok("schedule", "add", "beat", "*/5 * * * *", "--cwd", f"/nowhere/{turned}", f"echo {turned}")
+        cli.ok("schedule", "add", "beat", "@yearly", "--cwd", f"/nowhere/{turned}", f"echo {turned}")
         cli.enqueue("--max-retries", "0", "--cwd", f"/nowhere/{turned}", f"echo {turned}")
         cli.drain()
         cli.ok("dlq", "retry", "--all", "--error", turned)
         cli.drain()
-        cli.enqueue("--queue", "mail", f"sleep 60 # {turned}")
+        long = cli.enqueue("--queue", "mail", f"sleep 60 # {turned}")
         cli.start("worker", "start", "--queue", "mail")
-        cli.wait_for_state("2", "processing")
+        cli.wait_for_state(long, "processing")
         counted_dlq(local_site)
 
         for path in ("/dlq", "/workers", "/schedules", "/schedules/beat", "/audit", "/settings"):
