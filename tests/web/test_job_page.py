@@ -184,7 +184,7 @@ def test_a_running_job_is_cancelled_retried_edited_and_cloned_from_its_page(
     page.locator("body").press("r")
     _state(page, "dead")
     expect(page.locator("#verdict")).to_contain_text("Cause of death: exit code 3")
-    expect(page.locator("#log-tabs a")).to_have_count(2)
+    expect(page.locator("#log-tabs a")).to_contain_text(["Attempt 1", "Attempt 1 (run 2)"])
     expect(page.locator("#variables")).to_contain_text("•••")
     assert "geheim" not in page.content()
     page.get_by_role("link", name="Clone").click()

@@ -6,6 +6,7 @@ import sys
 
 from queuectl import __version__
 from queuectl.errors import BadInput, QueuectlError, UnknownName
+from queuectl.system.leaving import leave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ examples:
 def entry() -> None:
     """Run the program and leave with its exit code."""
     _open_missing_streams()
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))
 
 
 def _open_missing_streams() -> None:

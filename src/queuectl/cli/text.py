@@ -117,7 +117,7 @@ def note(text: str) -> None:
 
 
 def drop_output() -> None:
-    """Write no more to a pipe that nobody reads, so that the interpreter's own flush at exit stays silent."""
+    """Write no more to a pipe that nobody reads, so that what is left for it is not tried again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

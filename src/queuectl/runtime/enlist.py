@@ -13,7 +13,7 @@ from queuectl.runtime.log import Log
 from queuectl.runtime.options import WorkerOptions
 from queuectl.runtime.worker import TROUBLE_PAUSE_S, Worker
 from queuectl.store import workers
-from queuectl.system import process
+from queuectl.system.leaving import leave
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES, allow_open_files, close_inherited_on_exec, slots_that_fit
 from queuectl.system.logfile import LogFile
 from queuectl.system.memory import keep_freed_memory
@@ -88,4 +88,4 @@ def main() -> None:
     except QueuectlError as error:
         log.warning("gave_up", f"cannot go on: {error.message}")
         sys.exit(error.exit_code)
-    process.leave()
+    leave()

@@ -329,16 +329,6 @@ def _posix_spawn(
         )
 
 
-def leave() -> "NoReturn":
-    """End this process, well and at once; whatever it must give back is given back before.
-
-    The interpreter would first take itself to pieces, object by object: 5 ms for which a supervisor would wait.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
-
-
 def _resolve(program: str, env: "Mapping[bytes, bytes]") -> str:
     """Find a program on the PATH the command itself will have."""
     if "/" in program:

@@ -1,6 +1,5 @@
 """The pages of the schedules: all of them with their next day, one with its fires, and the form that changes one."""
 
-import os
 import shlex
 from itertools import islice
 
@@ -185,7 +184,6 @@ def _form(request: Request, schedule: "Schedule | None", now: int) -> HTMLRespon
         title=f"Edit schedule {schedule.name}" if schedule else "New schedule",
         command="",
         schedule=schedule,
-        folder=_folder(),
         fields={name: _field_text(value) for name, value in fields.items() if name != "env"},
         line="" if schedule is None else line_of(schedule),
         is_argv="argv" in fields,
@@ -196,11 +194,3 @@ def _form(request: Request, schedule: "Schedule | None", now: int) -> HTMLRespon
         misfires=list(Misfire),
         overlaps=list(Overlap),
     )
-
-
-def _folder() -> str:
-    """Return where jobs run whose schedule names no folder (rest/schedules.py); nothing where it is gone."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""

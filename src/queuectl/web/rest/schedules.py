@@ -1,6 +1,5 @@
 """Schedules over REST: jobs that come again and again, by a cron line in a time zone or every so often."""
 
-import os
 from itertools import islice
 from typing import Annotated
 
@@ -114,13 +113,13 @@ def list_schedules(stores: Given, visitor: Reader) -> "Shape":
     body_example={"name": "nightly", "cron": "30 2 * * *", "tz": "Europe/Oslo", "job": {"command": "./backup.sh"}},
 ))  # fmt: skip
 def add_schedule(fields: Fields, stores: Given, visitor: Operator) -> "Shape":
-    """Add a schedule, by a cron line or a period; its jobs run where the server runs unless their `cwd` says where."""
+    """Add a schedule, by a cron line or a period; its jobs run in / unless their `cwd` says where."""
     only(fields, ["name", *ASKED, "job"])
     name = check_schedule_name(fields.get("name"))
     job = {key: value for key, value in _job_of(fields).items() if value is not None}
     if not job:
         raise BadInput("a schedule needs a job", hint='send "job": {"command": "..."}')
-    job = {"cwd": os.getcwd(), **job}
+    job = {"cwd": "/", **job}
     return schedule_shape(scheduling.add(stores.database, name, _asked(fields), job, who=visitor.name))
 
 

@@ -66,7 +66,7 @@ function commandLine({ name, cron, every, job = {}, ...rules }) {
   const { command, cwd, ...options } = job;
   if (isNew ? !(name && (cron || every) && command) : command === null || cwd === null) return null;
   const flags = { every, ...(isNew ? { tz: form.elements.tz.value.trim() } : {}), ...rules, ...options, cwd };
-  if (isNew) flags.cwd ??= form.dataset.folder; // where the server runs, not the shell
+  if (isNew) flags.cwd ??= "/"; // without one a shell would name where it stands
   const words = ["queuectl schedule", isNew ? "add" : "edit", name ?? form.dataset.name];
   if (cron) words.push(quoted(cron));
   for (const [flag, value] of Object.entries(flags)) {
