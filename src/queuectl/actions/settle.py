@@ -7,7 +7,7 @@ from queuectl.actions.endings import follow, has_ties, hold_groups
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, judge
-from queuectl.store import attempts, claims, jobs, moves, parking
+from queuectl.store import attempts, claims, config, jobs, moves, parking
 from queuectl.store.lanes import all_lanes, narrow_queues
 from queuectl.store.outset import outset, question
 from queuectl.store.takers import Taker
@@ -50,6 +50,8 @@ class Step(Value):
     """When the next job is due that may not run yet: by its time, or by the rate of its queue."""
     is_cut_short: bool = False
     """Whether something may be left that was out of reach for a moment: look again soon."""
+    stored: "Mapping[str, str] | None" = None
+    """The settings of the store, where they were asked for."""
     now: int = 0
 
 
@@ -61,11 +63,11 @@ def settle_and_claim(
     environ: "Mapping[str, str]",
     *,
     is_idle: bool = True,
+    with_settings: bool = False,
 ) -> Step:
     """Settle the runs that ended and take up to `free` ready jobs, all in one transaction.
 
-    `is_idle` says that the worker will run nothing but what it takes now.
-
+    `is_idle` says that the worker will run nothing but what it takes now, `with_settings` that it asks for them.
     A worker that was told to stop settles but takes nothing; one that was given up for dead writes nothing at all.
     """
 
@@ -98,6 +100,7 @@ def settle_and_claim(
             claimed=taken.claims,
             next_run_at=next_run_at,
             is_cut_short=taken.is_cut_short,
+            stored=config.stored(tx) if with_settings else None,
             now=tx.now,
         )
 

@@ -292,12 +292,10 @@ def terms_of(tx: "Tx", lines: "Collection[tuple[str, str]]", max_retries: int) -
     """Return what queues give their jobs, and the lanes for what these need; makes what is not there."""
     terms: dict[str, adding.Terms] = {}
     for name, needs in lines:
-        lane_id = queues.lane_of(tx, name, needs)
+        lane_id, queue = queues.lane_and_queue(tx, name, needs)
         if name in terms:
             terms[name].lanes[needs] = lane_id
             continue
-        queue = queues.get(tx, name)
-        assert queue is not None
         terms[name] = adding.Terms(
             lanes={needs: lane_id},
             max_retries=max_retries if queue.max_retries is None else queue.max_retries,

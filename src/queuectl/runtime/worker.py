@@ -23,16 +23,16 @@ from queuectl.runtime.loop import Loop
 from queuectl.runtime.options import NOW_BYTE, WorkerOptions
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
 from queuectl.runtime.tenure import Tenure
-from queuectl.store import claims, inputs, workers
+from queuectl.settings import resolve
+from queuectl.store import claims, config, inputs, workers
 from queuectl.store.takers import Taker
 from queuectl.system import process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from queuectl.model.job import Claim, Job
-    from queuectl.settings import Settings
     from queuectl.store.database import Database, Tx
 
 ORDERS_EVERY_S = 1.0
@@ -56,7 +56,7 @@ class Worker:
         self._environ = dict(os.environ)
         self._loop = Loop()
         self._database = database
-        self._settings = self._load_settings()
+        self._settings = database.read(lambda tx: settings_of(tx, self._environ))
         self._settings_at = self._compared_at = time.monotonic()
         self._identity = identity
         duty = options.duty
@@ -180,7 +180,15 @@ class Worker:
             self._compare(now)
         free = self._free_slots()
         is_idle = not self._running
-        step = settle_and_claim(self._database, self._holder, self._ended, free, self._environ, is_idle=is_idle)
+        step = settle_and_claim(
+            self._database,
+            self._holder,
+            self._ended,
+            free,
+            self._environ,
+            is_idle=is_idle,
+            with_settings=self._is_time_for_settings(now),
+        )
         self._is_looking = False
         ended, self._ended = self._ended, []
         if not step.is_alive:
@@ -192,7 +200,7 @@ class Worker:
             self._idle_looks = 0
             self._take_turns(step)
         try:
-            self._refresh_settings(now)
+            self._follow_settings(step.stored, now)
             for claim in step.claimed:
                 self._start(claim)
         finally:
@@ -237,12 +245,14 @@ class Worker:
         self._pad.kills.look()
         if now - self._compared_at >= self._settings.worker_heartbeat_interval:
             self._compare(now)
-        self._refresh_settings(now)
 
-        def read(tx: "Tx") -> tuple[str | None, list[int]]:
-            return workers.orders(tx, self._identity.id), claims.cancel_requests(tx, self._identity.id)
+        def read(tx: "Tx") -> "tuple[str | None, list[int], Mapping[str, str] | None]":
+            stop, cancelled = workers.orders(tx, self._identity.id), claims.cancel_requests(tx, self._identity.id)
+            return stop, cancelled, config.stored(tx) if self._is_time_for_settings(now) else None
 
-        stop, cancelled = self._database.write(read) if self._target.sqlite_path is None else self._database.read(read)
+        is_local = self._target.sqlite_path is not None
+        stop, cancelled, stored = self._database.read(read) if is_local else self._database.write(read)
+        self._follow_settings(stored, now)
         for runner in self._running:
             if runner.claim.job.seq in cancelled:
                 runner.stop(CANCEL)
@@ -395,15 +405,16 @@ class Worker:
             self._log.warning("orphaned", "its supervisor is gone; finishing the running jobs and leaving")
         self._obey(workers.NOW if NOW_BYTE in word else workers.DRAIN)
 
-    def _load_settings(self) -> "Settings":
-        return self._database.read(lambda tx: settings_of(tx, self._environ))
+    def _is_time_for_settings(self, now: float) -> bool:
+        return now - self._settings_at >= SETTINGS_EVERY_S
 
-    def _refresh_settings(self, now: float) -> None:
-        if now - self._settings_at < SETTINGS_EVERY_S:
+    def _follow_settings(self, stored: "Mapping[str, str] | None", now: float) -> None:
+        """Go by what the store says now, where it was asked."""
+        if stored is None:
             return
         self._settings_at = now
         try:
-            self._settings = self._load_settings()
+            self._settings, _ = resolve(stored, self._environ)
         except BadInput as error:
             self._log.warning("settings", f"the settings do not fit this worker's environment: {error.message}")
         settings = self._settings

@@ -18,16 +18,28 @@ SETTABLE = ("concurrency", "rate_count", "rate_period_ms", "timeout_ms", "max_re
 
 def lane_of(tx: "Tx", queue: str, needs: str = "") -> int:
     """Return the lane of a queue and a need, made on first use, with its queue."""
-    sql = "SELECT id FROM lanes WHERE queue = :queue AND needs = :needs"
-    row = tx.row(sql, {"queue": queue, "needs": needs})
-    if row is None:
+    return lane_and_queue(tx, queue, needs)[0]
+
+
+def lane_and_queue(tx: "Tx", queue: str, needs: str = "") -> tuple[int, Queue]:
+    """Return the lane of a queue and a need, and the queue; made on first use."""
+    found = _find_lane(tx, queue, needs)
+    if found is None:
         create(tx, queue)
         if needs:
             _refuse_too_many(tx)
             _create_lane(tx, queue, needs)
-        row = tx.row(sql, {"queue": queue, "needs": needs})
-    assert row is not None
-    return int(row[0] or 0)
+        found = _find_lane(tx, queue, needs)
+    assert found is not None
+    return found
+
+
+def _find_lane(tx: "Tx", queue: str, needs: str) -> tuple[int, Queue] | None:
+    row = tx.row(
+        f"SELECT id, {COLUMNS} FROM lanes JOIN queues ON name = queue WHERE queue = :queue AND needs = :needs",
+        {"queue": queue, "needs": needs},
+    )
+    return None if row is None else (int(row[0] or 0), Queue.of_row(row[1:]))
 
 
 def _refuse_too_many(tx: "Tx") -> None:
