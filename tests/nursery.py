@@ -174,7 +174,7 @@ def _become(request: dict[str, object], fds: list[int]) -> NoReturn:
         sys.stdin, sys.stdout, sys.stderr = _like(sys.stdin), _like(sys.stdout), _like(sys.stderr)
         from queuectl.cli.main import entry
 
-        code = _exit_code(entry)
+        code = _exit_code(entry)  # it leaves by itself, unless a thread or an error keeps it
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         sys.stdout.flush()

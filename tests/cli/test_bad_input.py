@@ -430,6 +430,20 @@ def test_an_output_that_cannot_be_written_is_an_error_without_a_traceback(local:
     assert "internal error" not in done.stderr
 
 
+def test_an_output_that_cannot_be_written_is_said_also_by_a_command_that_fails(local: Cli) -> None:
+    local.enqueue("--max-retries", "0", "exit 3")
+    local.drain()
+
+    buffered = {name: value for name, value in local.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        words = [PROGRAM, "wait", "--json", "1"]
+        done = subprocess.run(words, env=buffered, stdout=full, stderr=subprocess.PIPE, text=True)
+
+    assert done.returncode == 1
+    assert "cannot write the output: No space left on device" in done.stderr
+    assert "did not complete" in done.stderr
+
+
 def test_the_id_can_be_caught_in_a_shell_variable(local: Cli) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", f"id=$({QUOTED} enqueue 'echo hi'); echo \"<$id>\""],

@@ -21,8 +21,8 @@ from queuectl.runtime.enlist import register
 from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.options import WorkerOptions
 from queuectl.runtime.runner import HAND_BACK
-from queuectl.runtime.worker import Worker
-from queuectl.store import attempts, jobs, workers
+from queuectl.runtime.worker import SETTINGS_EVERY_S, Worker
+from queuectl.store import attempts, config, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel
 from queuectl.system.process import is_over
@@ -101,6 +101,32 @@ def test_settings_that_do_not_fit_its_environment_do_not_end_a_worker(
     job = wait_for(lambda: turn(worker, db, lambda job: job.state is State.DEAD), "the job to be buried")
 
     assert job.error == "exit code 1"
+
+
+def test_a_setting_that_was_changed_holds_for_the_next_job_that_starts(
+    worker: Worker, db: Database, tmp_path: Path
+) -> None:
+    shell = tmp_path / "own-sh"
+    shell.symlink_to("/bin/sh")
+    worker._turn()
+    db.write(lambda tx: config.put(tx, "shell", str(shell)))
+    worker._settings_at -= SETTINGS_EVERY_S
+    submit(db, [JobSpec(command="echo $0", cwd="/")], who="me", environ={})
+
+    wait_for(lambda: turn(worker, db, lambda job: job.state is State.COMPLETED), "the job to complete")
+
+    assert [run.output_tail for run in get_runs(db, 1)] == [f"{shell}\n".encode()]
+
+
+def test_a_worker_with_all_hands_full_follows_the_settings(worker: Worker, db: Database) -> None:
+    submit(db, [JobSpec(command="sleep 60", cwd="/")], who="me", environ={})
+    wait_for(lambda: turn(worker, db, lambda job: job.state is State.PROCESSING), "the job to run")
+    db.write(lambda tx: config.put(tx, "stop_timeout", "77"))
+
+    wait_for(lambda: turn(worker, db, lambda _: worker._settings.stop_timeout == 77), "the worker to follow")
+
+    worker._obey(workers.NOW)
+    wait_for(lambda: turn(worker, db, lambda job: job.state is State.PENDING), "the job to be handed back")
 
 
 def test_a_command_that_found_no_room_is_handed_back_and_not_charged(

@@ -1,15 +1,17 @@
 """PostgreSQL: what its own errors mean for a person, and what a transaction begins with asking."""
 
 import select
+import threading
 from contextlib import closing
 
 import pytest
 
 from queuectl.actions.connect import Target, connect
 from queuectl.errors import StoreError, StoreUnreachable
-from queuectl.store.database import Tx
+from queuectl.store.database import Database, Tx
 from queuectl.store.dialect import Question
 from queuectl.store.postgres import PostgresDialect
+from queuectl.store.postgres_connection import hang_up
 from tests.program import DEADLINE_S
 
 
@@ -75,3 +77,25 @@ def test_it_is_answered_also_after_a_transaction_was_undone(target: Target) -> N
         second = database.write(lambda tx: tx.answer, ASKED)
 
     assert first == second == [(7, ABOUT)]
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_whoever_leaves_hangs_up_on_the_servers_his_own_thread_called(target: Target) -> None:
+    ours = connect(target)
+    theirs: list[Database] = []
+
+    def call_and_leave() -> None:
+        theirs.append(connect(target))
+        hang_up()
+
+    thread = threading.Thread(target=call_and_leave)
+    thread.start()
+    thread.join()
+
+    with closing(ours), closing(theirs[0]):
+        assert [_is_closed(ours), _is_closed(theirs[0])] == [False, True]
+
+
+def _is_closed(database: Database) -> bool:
+    assert isinstance(database.dialect, PostgresDialect)
+    return database.dialect.connection.closed

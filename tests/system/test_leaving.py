@@ -7,7 +7,7 @@ import pytest
 
 
 def leaving(before: str, stdout: int | None = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
-    program = f"import os, sys, threading, time\nfrom queuectl.system.leaving import leave\n{before}\nleave(3)"
+    program = f"import sys\nfrom queuectl.system.leaving import leave\n{before}\nleave(3)"
     return subprocess.run(
         [sys.executable, "-I", "-c", program], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60
     )
@@ -22,10 +22,15 @@ def test_what_was_printed_is_there_and_the_code_is_the_one_asked_for(stream: str
 
 
 def test_a_thread_that_is_not_to_be_left_alone_ends_first() -> None:
-    work = "def work():\n time.sleep(0.2)\n os.write(1, b'done')\n"
+    work = "import os, threading, time\ndef work():\n time.sleep(0.2)\n os.write(1, b'done')\n"
 
     assert leaving(f"{work}threading.Thread(target=work).start()").stdout == "done"
     assert leaving(f"{work}threading.Thread(target=work, daemon=True).start()").stdout == ""
+
+
+@pytest.mark.parametrize("gone", ["sys.stdout = None", "sys.stderr.close()"])
+def test_a_stream_that_is_not_there_changes_no_code(gone: str) -> None:
+    assert leaving(gone).returncode == 3
 
 
 def test_what_cannot_be_printed_any_more_changes_no_code() -> None:

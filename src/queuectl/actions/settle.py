@@ -67,7 +67,7 @@ def settle_and_claim(
 ) -> Step:
     """Settle the runs that ended and take up to `free` ready jobs, all in one transaction.
 
-    `is_idle` says that the worker will run nothing but what it takes now, `with_settings` that it asks for them.
+    `is_idle` says that the worker will run nothing but what it takes now, `with_settings` that it needs the settings.
     A worker that was told to stop settles but takes nothing; one that was given up for dead writes nothing at all.
     """
 

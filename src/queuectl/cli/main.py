@@ -88,7 +88,10 @@ examples:
 def entry() -> None:
     """Run the program and leave with its exit code."""
     _open_missing_streams()
-    leave(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    if postgres := sys.modules.get("queuectl.store.postgres_connection"):
+        postgres.hang_up()
+    leave(code)
 
 
 def _open_missing_streams() -> None:
@@ -109,17 +112,16 @@ def main(argv: "Sequence[str]") -> int:
     except QueuectlError as error:
         return _tell(error)
     except KeyboardInterrupt:
+        _print_the_rest()
         return 130
     except BrokenPipeError:
-        from queuectl.cli.text import drop_output
-
-        drop_output()
+        _drop_output()
         return 0
     except Exception as error:
         if os.environ.get("QUEUECTL_DEBUG"):
             raise
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            print(f"queuectl: cannot write the output: {error.strerror}", file=sys.stderr)
+            _cannot_write(error)
             return int(getattr(error, "exit_code", 1))
         from queuectl.cli.text import safe
 
@@ -192,9 +194,31 @@ def usage() -> str:
     return _USAGE.format(commands="\n".join(lines))
 
 
+def _print_the_rest() -> None:
+    """Write what was printed before a command failed, or say that it cannot be."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+    except OSError as error:
+        _cannot_write(error)
+
+
+def _cannot_write(error: OSError) -> None:
+    print(f"queuectl: cannot write the output: {error.strerror}", file=sys.stderr)
+    _drop_output()
+
+
+def _drop_output() -> None:
+    from queuectl.cli.text import drop_output
+
+    drop_output()
+
+
 def _tell(error: QueuectlError) -> int:
     from queuectl.cli.text import safe
 
+    _print_the_rest()
     print(f"queuectl: {safe(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"  {safe(error.hint)}", file=sys.stderr)

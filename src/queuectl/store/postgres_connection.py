@@ -1,5 +1,8 @@
 """A connection to PostgreSQL: how it is opened, set up, and given up when no answer comes."""
 
+import threading
+from weakref import WeakKeyDictionary
+
 import psycopg
 
 from queuectl.errors import StoreUnreachable
@@ -70,6 +73,17 @@ class Connection(psycopg.Connection["Row"]):
             raise NoAnswer(str(error)) from error
 
 
+_OPEN: "WeakKeyDictionary[Connection, int]" = WeakKeyDictionary()
+"""The connections of this process, each with the thread that opened it."""
+
+
+def hang_up() -> None:
+    """Take leave of every server to which this thread is still connected, as one does before the process ends."""
+    for connection, thread in [*_OPEN.items()]:
+        if thread == threading.get_ident():
+            connection.close()
+
+
 def open_connection(url: str, patience: Patience, answer_s: float) -> Connection:
     """Connect and set the session up; what goes wrong is psycopg's, but for what only its caller can mend."""
     try:
@@ -85,6 +99,7 @@ def open_connection(url: str, patience: Patience, answer_s: float) -> Connection
             f"cannot read the URL {without_password(url)}",
             hint="write postgresql://user@host/name; percent-encode what is special, such as %40 for @",
         ) from None
+    _OPEN[connection] = threading.get_ident()
     connection.answer_s = answer_s
     version = connection.info.server_version
     if version < MIN_VERSION:

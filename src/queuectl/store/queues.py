@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS = columns_of(Queue)
+_QUEUE = ", ".join(f"q.{name}" for name in Queue.FIELDS)
 MAX_NEEDS = 1000
 SETTABLE = ("concurrency", "rate_count", "rate_period_ms", "timeout_ms", "max_retries", "priority")
 
@@ -36,7 +37,8 @@ def lane_and_queue(tx: "Tx", queue: str, needs: str = "") -> tuple[int, Queue]:
 
 def _find_lane(tx: "Tx", queue: str, needs: str) -> tuple[int, Queue] | None:
     row = tx.row(
-        f"SELECT id, {COLUMNS} FROM lanes JOIN queues ON name = queue WHERE queue = :queue AND needs = :needs",
+        f"SELECT l.id, {_QUEUE} FROM lanes l JOIN queues q ON q.name = l.queue "
+        "WHERE l.queue = :queue AND l.needs = :needs",
         {"queue": queue, "needs": needs},
     )
     return None if row is None else (int(row[0] or 0), Queue.of_row(row[1:]))

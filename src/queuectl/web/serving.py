@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from queuectl.system.leaving import leave_now
 from queuectl.system.signals import on_stop_signals
 from queuectl.web.connection import Connection
 
@@ -97,9 +98,7 @@ def leave_the_stuck() -> None:
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(0)
+                leave_now()
 
 
 class _OneLine(logging.Formatter):

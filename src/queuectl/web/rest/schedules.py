@@ -110,7 +110,9 @@ def list_schedules(stores: Given, visitor: Reader) -> "Shape":
 
 @router.post("", **documented(
     answer="schedule-add", example=_SCHEDULE, status=201, about="Added", body=_ADD_BODY, problems=[404, 409],
-    body_example={"name": "nightly", "cron": "30 2 * * *", "tz": "Europe/Oslo", "job": {"command": "./backup.sh"}},
+    body_example={
+        "name": "nightly", "cron": "30 2 * * *", "tz": "Europe/Oslo", "job": {"command": "./backup.sh", "cwd": "/srv"},
+    },
 ))  # fmt: skip
 def add_schedule(fields: Fields, stores: Given, visitor: Operator) -> "Shape":
     """Add a schedule, by a cron line or a period; its jobs run in / unless their `cwd` says where."""
