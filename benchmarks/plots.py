@@ -74,7 +74,7 @@ def draw_growth(canvas: Canvas, figures: Figures) -> None:
                 points = sorted(
                     (float(str(figure.values["rows"])), statistics.median(figure.absolute))
                     for figure in found
-                    if figure.values["series"] == name and figure.values["kind"] == kind
+                    if figure.values.get("series") == name and figure.values["kind"] == kind
                 )
                 if points:
                     drawn = {"color": COLOURS[kind], "ms": 3, "lw": 1.2}
