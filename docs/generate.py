@@ -206,9 +206,10 @@ def _settings() -> Iterator[tuple[str, str, str, str]]:
 
 def _exit_codes() -> Iterator[tuple[str, str]]:
     yield "0", "done"
-    yield "1", "an internal error, or workers that did not end well"
+    yield "1", "a job failed or was cancelled (`wait`), no room for the output, workers ended badly, an internal error"
     for kind in sorted(_leaves(errors.QueuectlError), key=lambda kind: kind.exit_code):
         yield str(kind.exit_code), _first_line(kind)
+    yield "124, 125, 128+n", "of `run` alone: see [waiting](guides/waiting.md)"
     yield "130", "interrupted"
 
 

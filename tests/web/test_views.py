@@ -72,6 +72,17 @@ def test_a_life_that_goes_on_ends_now_or_when_it_runs_next(db: Database) -> None
     assert _drawn(never) == [("wait", "waited 2.00s cancelled")]
 
 
+def test_two_runs_of_one_attempt_are_told_apart(db: Database) -> None:
+    runs = [_run(1, 1, 2, exit_code=1, error="exit code 1"), _run(2, 3, 4, exit_code=1, error="exit code 1", attempt=1)]
+
+    drawn = _drawn(timeline(_job(db, State.DEAD), runs, NOW + 9 * SECOND))
+
+    assert [words for kind, words in drawn if kind == "bad"] == [
+        "attempt 1 1.00s exit 1",
+        "attempt 1 (run 2) 1.00s exit 1",
+    ]
+
+
 def test_what_was_not_charged_or_taken_back_is_told_apart(db: Database) -> None:
     runs = [
         _run(1, 0, 1, "lost", attempt=1, error="lost"),

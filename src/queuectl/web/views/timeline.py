@@ -86,7 +86,7 @@ def _spans(job: "Job", runs: "Sequence[Attempt]", now: int, *, is_cut: bool) -> 
         yield _span("wait", "waited", job.created_at, runs[0].started_at)
     for place, run in enumerate(runs):
         end = run.finished_at or now
-        name = f"attempt {run.attempt}"
+        name = f"attempt {run.attempt}" if run.run == run.attempt else f"attempt {run.attempt} (run {run.run})"
         yield _span(kind_of(run), name, run.started_at, end, end_words(run), is_open=run.outcome is None)
         if place + 1 < len(runs):
             yield _span(*_between(run, runs[place + 1]), end, runs[place + 1].started_at)
