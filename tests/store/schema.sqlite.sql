@@ -55,8 +55,8 @@ CREATE TABLE config (
 CREATE TABLE edges (
     child_seq   INTEGER NOT NULL,
     parent_seq  INTEGER NOT NULL,
-    kind        TEXT NOT NULL CHECK (kind IN ('ok', 'any', 'fail')),
-    state       TEXT NOT NULL CHECK (state IN ('waiting', 'satisfied', 'broken')),
+    kind        TEXT NOT NULL CHECK (kind = 'ok' OR kind = 'any' OR kind = 'fail'),
+    state       TEXT NOT NULL CHECK (state = 'waiting' OR state = 'satisfied' OR state = 'broken'),
     PRIMARY KEY (child_seq, parent_seq)
 ) WITHOUT ROWID;
 
@@ -96,8 +96,8 @@ CREATE TABLE job_groups (
 CREATE TABLE jobs (
     seq               INTEGER PRIMARY KEY AUTOINCREMENT,
     given_id          TEXT,
-    state             TEXT NOT NULL CHECK (state IN
-                          ('pending', 'scheduled', 'blocked', 'processing', 'completed', 'failed', 'dead', 'cancelled')),
+    state             TEXT NOT NULL CHECK (state = 'pending' OR state = 'processing' OR state = 'completed' OR state = 'scheduled'
+                          OR state = 'blocked' OR state = 'failed' OR state = 'dead' OR state = 'cancelled'),
     queue             TEXT NOT NULL,
     lane_id           INTEGER NOT NULL,
     priority          INTEGER NOT NULL DEFAULT 0,
@@ -142,7 +142,7 @@ CREATE TABLE jobs (
     CHECK ((command IS NULL) <> (argv IS NULL)),
     CHECK ((state = 'processing') = (worker_id IS NOT NULL)),
     CHECK (state NOT IN ('scheduled', 'failed') OR run_at IS NOT NULL),
-    CHECK ((state IN ('completed', 'dead', 'cancelled')) = (finished_at IS NOT NULL))
+    CHECK ((state = 'completed' OR state = 'dead' OR state = 'cancelled') = (finished_at IS NOT NULL))
 );
 
 CREATE INDEX jobs_blocked  ON jobs (lane_id) WHERE state = 'blocked';
@@ -152,7 +152,8 @@ CREATE INDEX jobs_deadline ON jobs (deadline_at)
 
 CREATE INDEX jobs_due      ON jobs (run_at, state, lane_id) WHERE state IN ('scheduled', 'failed');
 
-CREATE INDEX jobs_finished ON jobs (state, finished_at, lane_id) WHERE state IN ('completed', 'dead', 'cancelled');
+CREATE INDEX jobs_finished ON jobs (state, finished_at, lane_id)
+    WHERE state = 'completed' OR state = 'dead' OR state = 'cancelled';
 
 CREATE UNIQUE INDEX jobs_given_id ON jobs (given_id) WHERE given_id IS NOT NULL;
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -281,14 +282,8 @@ def test_commands_on_an_older_postgres_end_with_code_5_until_it_is_migrated(
 def test_runs_from_before_schema_6_get_their_result_and_their_queue(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(migrate, "LATEST", 5)
-        before.setattr(migrate, "check", partial(migrate.check, latest=5))
-        for name in ("set_up_sqlite", "set_up_postgres"):
-            before.setattr(migrate, name, partial(getattr(migrate, name), latest=5))
-        database = connect(target)
+    with _program_of_schema(5, monkeypatch), closing(connect(target)) as database:
         database.write(_add_runs_of_schema_5)
-        database.close()
 
     migrate_store(target)
 
@@ -302,6 +297,39 @@ def test_runs_from_before_schema_6_get_their_result_and_their_queue(
         (4, "timed_out", "mail", None),
         (5, "completed", "mail", None),
     ]
+
+
+def test_a_file_from_before_schema_7_keeps_its_jobs_and_its_checks(
+    sqlite_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = locate(None, {"QUEUECTL_HOME": str(sqlite_home)})
+    with _program_of_schema(6, monkeypatch), closing(connect(target)) as database:
+        job = add_job(database, command="echo from before")
+        old_text = database.read(_text_of_jobs)
+
+    with closing(connect(target)) as database:
+        assert "state IN ('completed'" in old_text
+        assert "state IN ('completed'" not in database.read(_text_of_jobs)
+        assert database.read(lambda tx: tx.row("PRAGMA integrity_check")) == ("ok",)
+        assert get_job(database, job.seq).command == "echo from before"
+        for wrong in ("state = 'odd'", "state = 'completed'"):  # no such state; completed without a time
+            with pytest.raises(StoreError, match="CHECK constraint failed"):
+                database.write(lambda tx, wrong=wrong: tx.changed(f"UPDATE jobs SET {wrong}"))  # type: ignore[misc]
+
+
+def _text_of_jobs(tx: Tx) -> str:
+    return str(tx.rows("SELECT sql FROM sqlite_schema WHERE name = 'jobs'")[0][0])
+
+
+@contextmanager
+def _program_of_schema(number: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Be an earlier program for the block."""
+    with monkeypatch.context() as before:
+        before.setattr(migrate, "LATEST", number)
+        before.setattr(migrate, "check", partial(migrate.check, latest=number))
+        for name in ("set_up_sqlite", "set_up_postgres"):
+            before.setattr(migrate, name, partial(getattr(migrate, name), latest=number))
+        yield
 
 
 def test_a_worker_of_schema_5_that_was_not_restarted_says_nothing_wrong(db: Database) -> None:

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 
-from queuectl.actions.connect import Target, connect
+from benchmarks.bareworker import BareWorker
+from queuectl.actions.connect import Target, connect, locate
 from queuectl.model.states import FINAL, State
 from queuectl.store import audit, claims, deadlines, jobs, limits, listing, moves, offers, overview, removing, workers
 from queuectl.store.database import Database, Tx
@@ -470,3 +473,29 @@ def test_the_oldest_ready_job_of_a_queue_is_found_by_one_probe_for_each_priority
     assert_nothing_sorted(probes + walks)
     assert all("jobs_ready" in plan for plan in walks)
     assert len([plan for plan in probes if "jobs_ready" in plan]) >= len(lanes) + 3
+
+
+def test_a_settle_and_claim_of_plain_jobs_on_sqlite_builds_no_table_on_the_way(sqlite_home: Path) -> None:
+    target = locate(None, {"QUEUECTL_HOME": str(sqlite_home)})
+    with closing(BareWorker(target)) as worker:
+        worker.submit(2)
+        worker.step()
+        said: list[tuple[str, object]] = []
+
+        def note(_cursor: apsw.Cursor, sql: str, bindings: object) -> bool:
+            said.append((sql, bindings))
+            return True
+
+        connection: apsw.Connection = worker.database.dialect.connection  # type: ignore[attr-defined]
+        connection.exec_trace = note
+        worker.step()
+        connection.exec_trace = None
+        built = [
+            [row[1] for row in connection.execute(f"EXPLAIN {sql}", bindings)].count("OpenEphemeral")  # type: ignore[arg-type]
+            for sql, bindings in said
+            if "UPDATE jobs" in sql
+        ]
+
+    # Two are reached by jobs with a deadline alone: for the entry out of jobs_deadline and the one into it.
+    assert built == [2, 2]
+    assert not any("RETURNING" in sql for sql, _ in said)

@@ -96,7 +96,7 @@ def _runs(tx: "Tx", since: int, step_ms: int, size: int) -> "Iterable[tuple[str,
 
 def _dead(tx: "Tx", since: int, step_ms: int, size: int) -> tuple[int, ...]:
     """Return how many of those that are dead now were so at each moment."""
-    where = f"state IN ('completed', 'dead', 'cancelled') AND state = '{State.DEAD}'"
+    where = f"state = '{State.DEAD}'"
     row = tx.row(f"SELECT count(*) FROM jobs WHERE {where}")
     total = int(row[0] or 0) if row else 0
     rows = tx.rows(

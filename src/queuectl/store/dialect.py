@@ -52,8 +52,6 @@ class Dialect(ABC):
     """A condition that holds while somebody wants to be told of changes; uses `:now`."""
     clock = ""
     """Reads the database's clock in a statement, where it has one."""
-    likely: str
-    """Stands before a condition in brackets that is to be sought in an index, where the planner must be told."""
     for_share: str
     """Ends a SELECT whose rows must not change before this transaction ends."""
 

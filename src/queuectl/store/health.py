@@ -9,10 +9,7 @@ if TYPE_CHECKING:
 _NEWEST = (
     "SELECT created_at FROM jobs ORDER BY seq DESC LIMIT 1",
     "SELECT max(started_at) FROM jobs WHERE state = 'processing'",
-    *(
-        f"SELECT max(finished_at) FROM jobs WHERE state IN ('completed', 'dead', 'cancelled') AND state = '{state}'"
-        for state in ("completed", "dead", "cancelled")
-    ),
+    *(f"SELECT max(finished_at) FROM jobs WHERE state = '{state}'" for state in ("completed", "dead", "cancelled")),
     "SELECT max(beat_at) FROM workers WHERE state = 'live'",
     "SELECT at FROM audit ORDER BY id DESC LIMIT 1",
 )

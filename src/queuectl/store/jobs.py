@@ -430,10 +430,10 @@ _STATE_WHERE = {
     State.SCHEDULED: "state IN ('scheduled', 'failed') AND state = 'scheduled'",
     State.BLOCKED: "state = 'blocked'",
     State.PROCESSING: "state = 'processing'",
-    State.COMPLETED: "state IN ('completed', 'dead', 'cancelled') AND state = 'completed'",
+    State.COMPLETED: "state = 'completed'",
     State.FAILED: "state IN ('scheduled', 'failed') AND state = 'failed'",
-    State.DEAD: "state IN ('completed', 'dead', 'cancelled') AND state = 'dead'",
-    State.CANCELLED: "state IN ('completed', 'dead', 'cancelled') AND state = 'cancelled'",
+    State.DEAD: "state = 'dead'",
+    State.CANCELLED: "state = 'cancelled'",
 }
 
 

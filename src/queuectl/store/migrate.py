@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from queuectl.store.postgres import PostgresDialect
     from queuectl.store.sqlite import SqliteDialect
 
-LATEST = 6
+LATEST = 7
 SETUP_SECONDS = 3600.0
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 

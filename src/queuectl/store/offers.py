@@ -21,10 +21,7 @@ _ORDER = {
     State.FAILED: ("state IN ('scheduled', 'failed') AND state = 'failed'", "run_at"),
     State.BLOCKED: ("state = 'blocked'", "lane_id"),
     State.PROCESSING: ("state = 'processing'", "worker_id"),
-    **{
-        state: (f"state IN ('completed', 'dead', 'cancelled') AND state = '{state}'", "state, finished_at DESC")
-        for state in FINAL
-    },
+    **{state: (f"state = '{state}'", "state, finished_at DESC") for state in FINAL},
 }
 
 

@@ -40,7 +40,6 @@ class PostgresDialect(Dialect):
     skip_locked = "FOR UPDATE SKIP LOCKED"
     for_update = "FOR UPDATE"
     for_share = "FOR SHARE"
-    likely = ""
     clock = _CLOCK
     is_watched = "EXISTS (SELECT 1 FROM watchers WHERE expires_at > :now)"
 

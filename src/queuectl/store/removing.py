@@ -32,7 +32,7 @@ def finished_before(tx: "Tx", state: "State", before: int, limit: int) -> list[i
         f"""
         SELECT seq
           FROM jobs
-         WHERE {_finished(tx, state)} AND finished_at < :before AND NOT {_IS_NEEDED}
+         WHERE state = '{state}' AND finished_at < :before AND NOT {_IS_NEEDED}
          ORDER BY finished_at
          LIMIT :limit {tx.dialect.skip_locked}
         """,
@@ -43,7 +43,7 @@ def finished_before(tx: "Tx", state: "State", before: int, limit: int) -> list[i
 
 def count_finished_before(tx: "Tx", state: "State", before: int) -> int:
     """Return how many jobs came to a final state before a time and are needed by nobody."""
-    sql = f"SELECT count(*) FROM jobs WHERE {_finished(tx, state)} AND finished_at < :before AND NOT {_IS_NEEDED}"
+    sql = f"SELECT count(*) FROM jobs WHERE state = '{state}' AND finished_at < :before AND NOT {_IS_NEEDED}"
     row = tx.row(sql, {"before": before})
     return int(row[0] or 0) if row else 0
 
@@ -86,8 +86,3 @@ def _free_keys(tx: "Tx", keys: "Sequence[tuple[str, int]]") -> None:
         from queuectl.store import unique_keys  # few jobs have one
 
         unique_keys.forget(tx, keys)
-
-
-def _finished(tx: "Tx", state: "State") -> str:
-    """A final state, spelt so that jobs_finished is sought: else SQLite reads all three, and sorts what it finds."""
-    return f"state IN ('completed', 'dead', 'cancelled') AND {tx.dialect.likely}(state = '{state}')"

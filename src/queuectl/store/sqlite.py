@@ -46,7 +46,6 @@ class SqliteDialect(Dialect):
     skip_locked = ""
     for_update = ""
     for_share = ""
-    likely = "likely"
     is_watched = "1 = 1"  # to tell costs next to nothing here
 
     def __init__(

@@ -1,0 +1,2 @@
+-- Nothing to change: PostgreSQL compares with a list in place, and knows that state = 'dead' is one of the finished ones.
+-- Beside this file: what SQLite needs.
