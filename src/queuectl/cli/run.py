@@ -7,18 +7,17 @@ queuectl itself could not do it, 130 when interrupted; 1 when the command's own 
 
 import os
 
-from queuectl.actions import control
 from queuectl.actions.connect import connect
 from queuectl.actions.explain import is_for_a_worker, why_waiting
 from queuectl.actions.submit import Fate, enter
 from queuectl.cli import staying
 from queuectl.cli.enqueue import add_job_options, fields_of_flags, spec_from_words
+from queuectl.cli.interruption import Interruption
 from queuectl.cli.logs import Printer
 from queuectl.cli.staying import SIGNAL_CODE, exit_code, outcome_of, tell_failure
 from queuectl.cli.store import find_job, target_of, who
 from queuectl.cli.text import drop_output, note, print_json, safe
 from queuectl.clock import wall_ms
-from queuectl.errors import NotFound, Refused
 from queuectl.model.job import JobSpec
 from queuectl.model.shapes import job_shape
 from queuectl.model.states import State
@@ -64,8 +63,8 @@ def run(args: "Args") -> int:
     spec = _spec(args)
     target = target_of(args)
     database = connect(target)
-    interruption = _Interruption(target)
-    with on_stop_signals(interruption.hear):  # from here on: a job that was added and not cancelled would run later
+    # From here on: a job that was added and not cancelled would run later.
+    with Interruption(target) as interruption, on_stop_signals(interruption.hear):
         [entry] = enter(database, [spec], who=who(), environ=os.environ)
         if entry.note is not None:
             note(safe(entry.note))
@@ -77,7 +76,7 @@ def run(args: "Args") -> int:
             try:
                 _show(args, target, database, job)
             except BrokenPipeError:
-                interruption.cancel()  # as the command itself would have ended of it
+                interruption.cancel_now()  # as the command itself would have ended of it
                 drop_output()
                 return SIGNAL_CODE + PIPE_SIGNAL
     after, last = database.read(lambda tx: outcome_of(tx, job.seq))
@@ -127,42 +126,3 @@ def _has_two_streams() -> bool:
         return not os.path.samestat(os.fstat(1), os.fstat(2))
     except OSError:
         return True
-
-
-class _Interruption:
-    """What asks this command to stop: the first time it cancels the job, the second time it leaves at once.
-
-    A job that somebody else added is left alone, and this command leaves the first time.
-    """
-
-    def __init__(self, target: "Target") -> None:
-        self._target = target
-        self._job: Job | None = None
-        self._is_ours = True
-        self.is_heard = False
-
-    def watch(self, job: "Job", *, is_ours: bool) -> None:
-        """Cancel this job when asked to stop, if it is ours, and now if that was before it was there."""
-        self._job = job
-        self._is_ours = is_ours
-        if self.is_heard:
-            self.cancel()
-
-    def hear(self) -> None:
-        if (self.is_heard or not self._is_ours) and self._job is not None:
-            note(f"not waiting for job {self._job.id} to end")
-            raise KeyboardInterrupt
-        self.is_heard = True
-        self.cancel()
-
-    def cancel(self) -> None:
-        """Cancel the job through a connection of our own: the other one may be in the middle of something."""
-        if self._job is None or not self._is_ours:
-            return
-        database = connect(self._target)
-        try:
-            control.cancel(database, [str(self._job.seq)], who=who())
-        except (Refused, NotFound):
-            pass  # it has just ended
-        finally:
-            database.close()

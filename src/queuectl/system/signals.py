@@ -33,7 +33,12 @@ class SignalPipe:
 
 
 class on_stop_signals:  # noqa: N801 - used as a statement: `with on_stop_signals(hear):`
-    """Call back for each signal that asks to stop, instead of dying of it; between two steps of the main thread."""
+    """Call back for each signal that asks to stop, instead of dying of it; between two steps of the main thread.
+
+    The main thread may be amid an import, hold a lock, or be printing: what half an import lacks is missing, what is
+    locked stays locked. So `hear` notes that it was called, writes a byte into a pipe or raises KeyboardInterrupt, and
+    does nothing else: no import, no connection, no print, no start of a thread.
+    """
 
     def __init__(self, hear: "Callable[[], None]") -> None:
         self._hear = hear
