@@ -18,7 +18,7 @@ from queuectl.store import moves, workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path
 from queuectl.system.host import host_name
-from queuectl.system.liveness import LifeLock
+from queuectl.system.liveness import LifeLock, note_ended
 from tests.actions.bells import Bell
 from tests.store.rows import (
     NOW,
@@ -355,6 +355,20 @@ def test_a_worker_its_supervisor_had_to_end_hands_its_jobs_back_uncharged(db: Da
     claim_one(db, add_dead_worker(db, target.home.run))
 
     Rescuer(db, target.home, {}).look(pardoned={"w1"})
+
+    after = get_job(db, job.seq)
+    assert (after.state, after.losses, after.attempts) == (State.PENDING, 0, 0)
+    assert get_runs(db, job.seq)[0].outcome is OutcomeKind.HANDED_BACK
+
+
+def test_whoever_finds_a_worker_that_another_supervisor_had_to_end_hands_its_jobs_back(
+    db: Database, target: Target
+) -> None:
+    job = add_job(db)
+    claim_one(db, add_dead_worker(db, target.home.run))
+    note_ended(f"{target.home.run}/w1.lock")
+
+    rescue(db, target)
 
     after = get_job(db, job.seq)
     assert (after.state, after.losses, after.attempts) == (State.PENDING, 0, 0)

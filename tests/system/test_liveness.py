@@ -12,7 +12,16 @@ import pytest
 
 from queuectl.errors import StoreUnreachable
 from queuectl.system.home import Home
-from queuectl.system.liveness import Leader, LifeLock, Pulse, home_of, pulse_of, read_note, remove_left_locks
+from queuectl.system.liveness import (
+    Leader,
+    LifeLock,
+    Pulse,
+    home_of,
+    note_ended,
+    pulse_of,
+    read_note,
+    remove_left_locks,
+)
 from tests.program import wait_for
 
 HOLDER = """
@@ -157,6 +166,24 @@ def test_a_note_that_found_no_space_is_made_good_with_the_pid_and_spoils_no_othe
     lock.release()
 
     assert set(note.leaders) == {one, two}
+
+
+@pytest.mark.parametrize("cut_off", ["", "11 1.5"])
+def test_that_somebody_was_ended_for_its_lease_is_noted_beside_the_rest(home: Home, cut_off: str) -> None:
+    lock = LifeLock(home, "w1", "store")
+    lock.note_life(4.25, 60)
+    lock.note_start(Leader(pid=11, since=1.5, seq=1, run=3))
+    with open(lock.path, "a") as file:
+        file.write(cut_off)
+    before = read_note(lock.path)
+
+    note_ended(lock.path)
+    after = read_note(lock.path)
+    lock.release()
+    note_ended(lock.path)  # it has left: nothing to note, and nothing made
+
+    assert (before.is_ended, after) == (False, before.replace(is_ended=True))
+    assert not os.path.exists(lock.path)
 
 
 def test_what_an_earlier_version_noted_of_a_command_is_read(tmp_path: Path) -> None:

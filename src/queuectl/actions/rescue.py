@@ -51,7 +51,11 @@ class Rescuer:
         self._tidied_at: float | None = None
 
     def look(self, pardoned: "Collection[str]" = ()) -> list[str]:
-        """Look once; return a note per job that was freed. Jobs of `pardoned` workers are handed back, not lost."""
+        """Look once; return a note per job that was freed. Jobs of `pardoned` workers are handed back, not lost.
+
+        So are those of workers whose lock says that they were ended for their lease: whoever did that need not be the
+        first to find them dead.
+        """
         began = clock.boot_s()
         living, orphans, settings = self._database.read(self._read)
         now = clock.boot_s()
@@ -137,7 +141,7 @@ class Rescuer:
     def _report(self, orphan: "Orphan", settings: "Settings", pardoned: "Collection[str]") -> Report:
         """Return the report of a run that nobody saw end: its outcome, and what it had printed into its file."""
         job = orphan.claim.job
-        outcome = Outcome.lapsed() if job.worker_id in pardoned else Outcome.lost()
+        outcome = Outcome.lapsed() if job.worker_id in pardoned or self._is_ended(orphan.worker) else Outcome.lost()
         home = self._home_of(orphan.worker)
         if home is None:
             return Report(outcome=outcome)
@@ -150,6 +154,9 @@ class Rescuer:
             name = os.path.relpath(kept.file or "", home.logs)
             report = report.replace(stderr_bytes=kept.total_bytes, stderr_file=name, stderr_tail=kept.tail)
         return report
+
+    def _is_ended(self, worker: "Worker | None") -> bool:
+        return worker is not None and read_note(lock_of(worker, self._database.dialect)).is_ended
 
     def _home_of(self, worker: "Worker | None") -> "Home | None":
         """Return where a worker kept its files, if that is on this host: several homes may share a PostgreSQL."""

@@ -11,7 +11,7 @@ from queuectl import clock
 from queuectl.model.lease import Lease
 from queuectl.model.value import Value
 from queuectl.system import process
-from queuectl.system.liveness import read_note
+from queuectl.system.liveness import note_ended, read_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class Warden:
     def _end(self, wards: "Sequence[Ward]") -> None:
         """End workers, and then their commands: only now can none of them start another."""
         self.ended.update(ward.worker_id for ward in wards)
+        for ward in wards:
+            note_ended(ward.lock_path)
         process.kill([ward.pid for ward in wards])
         left = []
         for ward in wards:

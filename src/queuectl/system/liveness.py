@@ -1,8 +1,8 @@
 """Liveness: a worker holds a lock for as long as it lives; whoever can take that lock knows it is dead.
 
 The locked file also says what only its holder knows and others need when it is gone or hangs: when it last renewed its
-lease, and what tells the commands it runs: pids, and the pipes they print into. It is written without a sync: after a
-power cut there are no commands.
+lease, and what tells the commands it runs: pids, and the pipes they print into. Whoever ends it for a lease that it did
+not renew says so there, too. It is written without a sync: after a power cut there are no commands.
 """
 
 import fcntl
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RECORD_BYTES = 128
 SUFFIX = ".lock"
+_ENDED = "ended"
 _STRUCK_OUT = b" " * (RECORD_BYTES - 1) + b"\n"
 
 
@@ -47,12 +48,16 @@ class Leader(Value):
 
 
 class LifeNote(Value):
-    """What the locked file says: the last sign of life on the boot-time clock, the lease, the commands under way."""
+    """What the locked file says: the last sign of life on the boot-time clock, the lease, the commands under way.
+
+    `is_ended` says that the holder did not renew its lease and was ended for it, so that its death is no crash.
+    """
 
     seen_at: float
     lease_s: float
     store: str
     leaders: tuple[Leader, ...]
+    is_ended: bool = False
 
     def left(self, worker_id: str) -> list[Left]:
         """Return what these notes of a worker that is gone say about the commands it may have left."""
@@ -162,6 +167,23 @@ def home_of(path: str, home: Home) -> Home:
     return Home(root=os.path.dirname(os.path.dirname(path)), folder=folder)
 
 
+def note_ended(path: str) -> None:
+    """Say in the lock of another that it is about to be ended, since it did not renew its lease.
+
+    Before it is: from its death on, anybody on this host may be the first to look after its jobs.
+    """
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    except OSError:
+        return  # it has just left by itself
+    try:
+        os.write(fd, f"\n{_ENDED}\n".encode())  # a line of its own: a full disk may have cut off the one before
+    except OSError:
+        pass  # no space: whoever ends it knows all the same
+    finally:
+        os.close(fd)
+
+
 def read_note(path: str) -> LifeNote:
     """Return what a process wrote into its locked file; nothing where that cannot be read."""
     try:
@@ -169,17 +191,19 @@ def read_note(path: str) -> LifeNote:
             lines = file.read().decode("ascii", "replace").splitlines()
     except OSError:
         lines = []
-    leaders, seen_at, lease_s, store = [], 0.0, 0.0, ""
+    leaders, seen_at, lease_s, store, is_ended = [], 0.0, 0.0, "", False
     for number, line in enumerate(lines):
         words = line.replace("\0", " ").split()
         try:
             if number == 0 and len(words) >= 2:
                 seen_at, lease_s, store = float(words[0]), float(words[1]), "".join(words[2:])
+            elif words == [_ENDED]:
+                is_ended = True
             elif len(words) >= 4:
                 leaders.append(_leader_of(words))
         except ValueError:
             continue  # cut off half way by a full disk
-    return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders))
+    return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders), is_ended=is_ended)
 
 
 def _leader_of(words: list[str]) -> Leader:
