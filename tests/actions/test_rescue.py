@@ -11,14 +11,15 @@ from queuectl.actions.connect import Target
 from queuectl.actions.control import cancel
 from queuectl.actions.liveness import store_mark
 from queuectl.actions.rescue import Rescuer
+from queuectl.model.attempt import Report
 from queuectl.model.job import Job
 from queuectl.model.states import State
-from queuectl.model.verdict import OutcomeKind
+from queuectl.model.verdict import Outcome, OutcomeKind
 from queuectl.store import moves, workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path
 from queuectl.system.host import host_name
-from queuectl.system.liveness import LifeLock, note_ended
+from queuectl.system.liveness import Leader, LifeLock, note_ended
 from tests.actions.bells import Bell
 from tests.store.rows import (
     NOW,
@@ -418,3 +419,80 @@ def test_the_output_of_a_far_run_is_not_taken_from_a_file_of_this_host(
 
     (run,) = get_runs(db, job.seq)
     assert (run.outcome, run.output_file, run.output_tail) == (OutcomeKind.LOST, None, b"")
+
+
+def dead_worker_with_notes(db: Database, target: Target) -> LifeLock:
+    """Register a worker that writes its notes; it is dead once the lock is let go of."""
+    path = os.path.join(target.home.run, "w1.lock")
+    add_worker(db, lock_path=path, host=host_name())
+    return LifeLock(target.home, "w1", store_mark(db.dialect))
+
+
+def test_a_run_whose_end_was_noted_is_settled_as_it_ended_and_not_run_again(db: Database, target: Target) -> None:
+    job = add_job(db)
+    lock = dead_worker_with_notes(db, target)
+    claim_one(db)
+    lock.expect_ends()
+    lock.note_start(Leader(seq=job.seq, run=1))
+    report = Report(outcome=Outcome.exited(0), output_tail=b"done\n", output_bytes=5, begun_s=1.0, ended_s=2.0)
+    lock.note_outcome(job.seq, 1, report.as_note())
+    os.close(lock._fd)
+
+    (note,) = rescue(db, target)
+
+    after = get_job(db, job.seq)
+    (run,) = get_runs(db, job.seq)
+    assert (after.state, after.losses, after.attempts) == (State.COMPLETED, 0, 1)
+    assert (run.outcome, run.exit_code, run.output_tail) == (OutcomeKind.EXITED, 0, b"done\n")
+    assert "had ended well" in note
+    assert not [name for name in os.listdir(target.home.run) if name.startswith("w1")]
+
+
+def test_a_job_in_the_hand_of_a_dead_worker_was_never_begun_and_waits_again(db: Database, target: Target) -> None:
+    job = add_job(db)
+    lock = dead_worker_with_notes(db, target)
+    claim_one(db)
+    lock.expect_ends()
+    os.close(lock._fd)
+
+    (note,) = rescue(db, target)
+
+    after = get_job(db, job.seq)
+    assert (after.state, after.losses, after.attempts) == (State.PENDING, 0, 0)
+    assert get_runs(db, job.seq) == []
+    assert "before it began it" in note
+
+
+def test_one_cancelled_in_the_hand_of_a_dead_worker_is_cancelled(db: Database, target: Target) -> None:
+    job = add_job(db)
+    lock = dead_worker_with_notes(db, target)
+    claim_one(db)
+    lock.expect_ends()
+    cancel(db, [str(job.seq)], who="me")
+    os.close(lock._fd)
+
+    rescue(db, target)
+
+    assert get_job(db, job.seq).state is State.CANCELLED
+
+
+@pytest.mark.parametrize("reason", ["begun", "no notes", "notes given up", "host started anew"])
+def test_where_the_notes_do_not_say_that_it_never_began_it_is_lost(db: Database, target: Target, reason: str) -> None:
+    job = add_job(db)
+    lock = dead_worker_with_notes(db, target)
+    claim_one(db)
+    if reason != "no notes":
+        lock.expect_ends()
+    if reason == "begun":
+        lock.note_start(Leader(seq=job.seq, run=1))
+    if reason == "notes given up":
+        lock._ends.remove()
+    if reason == "host started anew":
+        db.write(lambda tx: tx.changed("UPDATE workers SET boot_id = 'before'", {}))
+    os.close(lock._fd)
+
+    rescue(db, target)
+
+    after = get_job(db, job.seq)
+    assert (after.state, after.losses) == (State.PENDING, 1)
+    assert [run.outcome for run in get_runs(db, job.seq)] == [OutcomeKind.LOST]

@@ -17,6 +17,8 @@ from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
+from queuectl.runtime import hand
+from queuectl.runtime import worker as worker_module
 from queuectl.runtime.enlist import register
 from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.options import WorkerOptions
@@ -305,6 +307,107 @@ def test_a_cancel_that_is_read_before_the_exit_is_seen_leaves_the_command_its_ou
     (run,) = get_runs(db, job.seq)
     assert (after.state, after.attempts) == (state, 1)
     assert (run.outcome, run.exit_code) == (OutcomeKind.EXITED, code)
+
+
+def let_it_be_quick(worker: Worker) -> None:
+    """Let a worker believe that commands are short."""
+    for _ in range(20):
+        worker._hand.note_pace(0.0005)
+
+
+def in_hand(worker: Worker) -> list[int]:
+    """Return the numbers of the jobs a worker holds and has not begun."""
+    return [claim.job.seq for claim in worker._hand.claims]
+
+
+def test_a_worker_with_short_commands_settles_and_takes_several_at_once(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [add_job(db, command="echo $QUEUECTL_JOB_ID").seq for _ in range(60)]
+    let_it_be_quick(worker)
+    monkeypatch.setattr(worker._hand, "note_pace", lambda _ran_s: None)  # however slow this machine is
+    for module in (hand, worker_module):
+        monkeypatch.setattr(module, "HOLD_S", 600.0)
+    commits = lose_answers(worker, monkeypatch, set())
+
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, jobs[-1]).state is State.COMPLETED), "the last job")
+
+    assert commits() < 10
+    for seq in jobs:
+        (run,) = get_runs(db, seq)
+        assert (get_job(db, seq).state, run.output_tail) == (State.COMPLETED, b"%d\n" % seq)
+    assert not worker._has_work()
+
+
+def test_a_command_that_is_not_short_lets_the_others_go(worker: Worker, db: Database) -> None:
+    first, *others = (add_job(db, command=command).seq for command in ("sleep 600", "true", "true"))
+    let_it_be_quick(worker)
+
+    worker._turn()
+    held = in_hand(worker)
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, others[0]).state is State.PENDING), "them to go back")
+
+    assert (held, running(worker), in_hand(worker)) == (others, [first], [])
+    assert [(get_job(db, seq).state, get_runs(db, seq)) for seq in others] == [(State.PENDING, [])] * 2
+    stop_all(worker)
+
+
+@pytest.mark.parametrize("order", [workers.DRAIN, workers.NOW])
+def test_an_order_to_stop_lets_go_what_has_not_begun(worker: Worker, db: Database, order: str) -> None:
+    first, *others = (add_job(db, command=command).seq for command in ("sleep 600", "true", "true"))
+    let_it_be_quick(worker)
+    worker._turn()
+    held = in_hand(worker)
+
+    worker._obey(order)
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, others[1]).state is State.PENDING), "them to go back")
+
+    assert held == others
+    assert [get_runs(db, seq) for seq in others] == [[], []]
+    worker._obey(workers.NOW)
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, first).state is State.PENDING), "the first one, too")
+
+
+def test_a_run_that_failed_does_not_wait_for_the_others(worker: Worker, db: Database) -> None:
+    failing, *others = (add_job(db, command=command).seq for command in ("exit 3", "sleep 600", "true"))
+    let_it_be_quick(worker)
+
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, failing).state is State.FAILED), "its settle")
+
+    assert get_job(db, others[0]).state is State.PROCESSING
+    stop_all(worker)
+
+
+def test_after_a_lost_answer_what_is_in_hand_is_begun_once_and_settled_once(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [add_job(db, command="echo x").seq for _ in range(40)]
+    let_it_be_quick(worker)
+    commits = lose_answers(worker, monkeypatch, {1, 2, 3})
+
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, jobs[-1]).state is State.COMPLETED), "the last job")
+
+    assert commits() > 3
+    assert [[run.outcome for run in get_runs(db, seq)] for seq in jobs] == [[OutcomeKind.EXITED]] * len(jobs)
+
+
+@on_postgres
+def test_what_is_in_hand_when_the_lease_cannot_be_renewed_is_not_begun(
+    worker: Worker, db: Database, boot_clock: Clock
+) -> None:
+    first, second = (add_job(db, command=command).seq for command in ("sleep 600", "true"))
+    let_it_be_quick(worker)
+    worker._turn()
+    held = in_hand(worker)
+    boot_clock.now = worker._heartbeat.renewed_at + 43
+    worker._turn()
+    boot_clock.now += 2
+
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, first).state is State.PENDING), "the hand-back")
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, second).state is State.PENDING), "the other one")
+
+    assert held == [second]
+    assert get_runs(db, second) == []
 
 
 def running(worker: Worker) -> list[int]:

@@ -144,7 +144,7 @@ def settle_run(db: Database, claim: Claim, outcome: Outcome) -> Job | None:
 
 def recorded(claim: Claim, run: int | None = None) -> "dict[str, SqlValue]":
     """Return the record of a run that did well; of another run, for those who settle more than once."""
-    record = attempts.record_of(claim, Report(outcome=Outcome.exited(0)), HOST, NOW)
+    record = attempts.record_of(claim, Report(outcome=Outcome.exited(0)), HOST, NOW, 0.0)
     return record if run is None else {**record, "run": run}
 
 

@@ -7,14 +7,15 @@ from queuectl import clock
 from queuectl.actions.connect import working_settings
 from queuectl.actions.endings import hold_groups
 from queuectl.actions.liveness import can_see_tree, has_rebooted, lock_of, pulse, store_mark
-from queuectl.actions.settle import settle
+from queuectl.actions.settle import put_back, settle
 from queuectl.model.attempt import Report
 from queuectl.model.lease import Silence, Watched
 from queuectl.model.verdict import Outcome
 from queuectl.store import claims, workers
 from queuectl.system import host, process
+from queuectl.system.endnotes import read_end_notes
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
-from queuectl.system.liveness import Pulse, home_of, read_note, remove_left_locks
+from queuectl.system.liveness import Pulse, home_of, read_note, remove_left_locks, remove_lock
 from queuectl.system.output import salvage
 
 TYPE_CHECKING = False
@@ -116,14 +117,46 @@ class Rescuer:
         self, ready: "Sequence[Orphan]", settings: "Settings", pardoned: "Collection[str]"
     ) -> tuple[set[str], list[str]]:
         """End what is left of the commands and settle their runs; return the marks of those freed, and notes."""
-        here = [orphan for orphan in ready if orphan.worker is None or can_see_tree(orphan.worker)]
+        noted = self._noted(ready)
+        here = [
+            orphan
+            for orphan in ready
+            if orphan.claim.mark not in noted and (orphan.worker is None or can_see_tree(orphan.worker))
+        ]
         # What was stuck a moment ago is not waited for again: this process has others to look after.
         stuck = process.end_left(self._left_of(here), STUCK_S if self._stuck else process.KILL_S) if here else {}
         notes = self._note_stuck(ready, stuck)
         freed = [orphan for orphan in ready if orphan.claim.mark not in stuck]
-        reports = [(orphan, self._report(orphan, settings, pardoned)) for orphan in freed]
+        reports = [
+            (orphan, noted[mark] if (mark := orphan.claim.mark) in noted else self._report(orphan, settings, pardoned))
+            for orphan in freed
+        ]
         notes += self._database.write(partial(_settle, reports, self._environ))
         return {orphan.claim.mark for orphan in freed}, notes
+
+    def _noted(self, orphans: "Sequence[Orphan]") -> "dict[str, Report | None]":
+        """Return what dead workers noted of runs that need no rescue, by mark: how they ended, or None: never begun.
+
+        What is left in the background by a command that ended is left alone. After a reboot the notes prove nothing.
+        """
+        noted: dict[str, Report | None] = {}
+        paths = {
+            worker.id: lock_of(worker, self._database.dialect)
+            for orphan in orphans
+            if (worker := orphan.worker) and worker.boot_id == host.boot_id() and self._home_of(worker) is not None
+        }
+        ends = {worker_id: read_end_notes(path) for worker_id, path in paths.items()}
+        begun = {left.mark for worker_id, path in paths.items() for left in read_note(path).left(worker_id)}
+        for orphan in orphans:
+            job, mark = orphan.claim.job, orphan.claim.mark
+            known = ends.get(str(job.worker_id))
+            if known is None:
+                continue
+            if (note := known.get((job.seq, job.run))) is not None:
+                noted[mark] = Report.of_note(note)
+            elif mark not in begun:
+                noted[mark] = None
+        return noted
 
     def _note_stuck(self, ready: "Sequence[Orphan]", stuck: "Mapping[str, Sequence[int]]") -> list[str]:
         """Write into the row of a job why it is not run again; say so once."""
@@ -178,7 +211,7 @@ class Rescuer:
     def _tidy(self, gone: "Sequence[Worker]", held: "Collection[str | None]", now: float) -> None:
         """Remove the locks of dead workers, once nothing they noted is needed; now and then also those left over."""
         for worker in gone:
-            remove_file(lock_of(worker, self._database.dialect))
+            remove_lock(lock_of(worker, self._database.dialect))
         if self._tidied_at is None or now - self._tidied_at >= TIDY_EVERY_S:
             self._tidied_at = now
             store = store_mark(self._database.dialect)
@@ -204,17 +237,24 @@ def _note_stuck(claim: "Claim", pids: "Sequence[int]", tx: "Tx") -> str:
     return claims.note_stuck(tx, claim, pids)
 
 
-def _settle(reports: "Sequence[tuple[Orphan, Report]]", environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
+def _settle(reports: "Sequence[tuple[Orphan, Report | None]]", environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
     notes = []
     tx.lock(key for orphan, _ in reports for key in orphan.claim.job.limit_list)
     hold_groups(tx, {name for orphan, _ in reports if (name := orphan.claim.job.group_name) is not None})
-    for orphan, report in reports:
+    for orphan, known in reports:
         claim = orphan.claim
         where = orphan.worker.host if orphan.worker else host.host_name()
+        if known is None and not put_back(tx, [claim]):
+            notes.append(
+                f"job {claim.job.id} run {claim.job.run}: its worker was lost before it began it; it waits again"
+            )
+            continue
+        report = known or Report(outcome=Outcome.handed_back("its worker was lost before it began"))
         job = settle(tx, claim, report, where, environ)
         if job is None:
             notes.append(f"job {claim.job.id} run {claim.job.run}: was settled meanwhile")
             continue
         tx.wake()
-        notes.append(f"job {job.id} run {job.run}: {report.outcome.error}; the job is {job.state} now")
+        how = report.outcome.error or "had ended well before its worker was lost"
+        notes.append(f"job {job.id} run {job.run}: {how}; the job is {job.state} now")
     return notes

@@ -2,12 +2,14 @@
 
 import random
 
+from queuectl import clock
 from queuectl.actions.connect import working_settings
 from queuectl.actions.endings import follow, has_ties, hold_groups
+from queuectl.model.attempt import Report
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
-from queuectl.model.verdict import SUCCESS, judge
-from queuectl.store import attempts, claims, config, jobs, moves, parking
+from queuectl.model.verdict import SUCCESS, Outcome, judge
+from queuectl.store import attempts, claims, completing, config, jobs, moves, parking
 from queuectl.store.lanes import all_lanes, narrow_queues
 from queuectl.store.outset import outset, question
 from queuectl.store.takers import Taker
@@ -16,7 +18,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from queuectl.model.attempt import Report
     from queuectl.model.job import Claim, Job
     from queuectl.store.database import Database, Tx
     from queuectl.store.dialect import Row
@@ -64,34 +65,34 @@ def settle_and_claim(
     *,
     is_idle: bool = True,
     with_settings: bool = False,
+    returned: "Sequence[Claim]" = (),
+    ahead: int = 0,
 ) -> Step:
     """Settle the runs that ended and take up to `free` ready jobs, all in one transaction.
 
-    `is_idle` says that the worker will run nothing but what it takes now, `with_settings` that it needs the settings.
-    A worker that was told to stop settles but takes nothing; one that was given up for dead writes nothing at all.
+    `is_idle` says that the worker will run nothing but what it takes now, `returned` are claims that were never begun,
+    `ahead` is how many more jobs to take than can begin at once. A worker that was told to stop settles but takes
+    nothing; one that was given up for dead writes nothing at all.
     """
 
     def work(tx: "Tx") -> Step:
         found = outset(tx, holder.worker_id)
         if found is None:
             return Step(is_alive=False, lost=tuple(claim for claim, _ in ended), now=tx.now)
-        settled, lost = _settle(tx, holder, ended, environ)
-        taken = NOTHING
-        next_run_at = None
-        if free > 0 and not found.stop:
+        kept = [(claim, Report(outcome=Outcome.handed_back())) for claim in put_back(tx, returned)]
+        settled, lost = _settle(tx, holder, [*ended, *kept], environ)
+        taken, next_run_at = NOTHING, None
+        if free + ahead > 0 and not found.stop:
             is_due = found.is_due or any(job.state in WAKING for job in settled)
             moved = moves.make_due(tx) if is_due else 0
-            taken = _claim(tx, holder, free, found.lanes, is_idle=is_idle)
+            taken = _claim(tx, holder, free, found.lanes, is_idle=is_idle, ahead=ahead)
             if len(taken.claims) < free:
                 next_run_at = _first(jobs.next_run_at(tx), taken.opens_at)
             if moved > len(taken.claims):
                 tx.wake()  # more became ready than this worker takes
             if taken.buried:
                 follow(tx, taken.buried)
-        if settled:
-            _wake_for_room(tx, settled, taken)
-        if settled or taken.claims:
-            tx.tell()
+        _announce(tx, settled, taken)
         return Step(
             is_alive=True,
             stop=found.stop,
@@ -123,14 +124,34 @@ def is_drained(database: "Database", holder: Holder) -> bool:
     return database.read(look)
 
 
-def _claim(tx: "Tx", holder: Holder, free: int, lanes: "list[Row]", *, is_idle: bool) -> claims.Taken:
+def put_back(tx: "Tx", returned: "Sequence[Claim]") -> "list[Claim]":
+    """Put jobs that were never begun back in the line; return those that could not be: cancelled meanwhile, or lost."""
+    if returned:
+        tx.wake()
+    return [claim for claim in sorted(returned, key=lambda claim: claim.job.seq) if not moves.put_back(tx, claim)]
+
+
+def can_wait(claim: "Claim", report: "Report") -> bool:
+    """Whether nothing follows from the end of a run but that it is on record: a note of it will do for a moment."""
+    job = claim.job
+    return report.is_short_success and job.limits is None and job.policy is None and not has_ties(job)
+
+
+def _claim(tx: "Tx", holder: Holder, free: int, lanes: "list[Row]", *, is_idle: bool, ahead: int) -> claims.Taken:
     if holder.only is not None:
         return claims.claim_only(tx, holder.worker_id, holder.only) if is_idle else NOTHING
-    return claims.claim(tx, holder.taker, free, lanes, is_idle=is_idle)
+    return claims.claim(tx, holder.taker, free, lanes, is_idle=is_idle, ahead=ahead)
 
 
 def _first(*times: int | None) -> int | None:
     return min((time for time in times if time is not None), default=None)
+
+
+def _announce(tx: "Tx", settled: "Sequence[Job]", taken: claims.Taken) -> None:
+    if settled:
+        _wake_for_room(tx, settled, taken)
+    if settled or taken.claims:
+        tx.tell()
 
 
 def _wake_for_room(tx: "Tx", settled: "Sequence[Job]", taken: claims.Taken) -> None:
@@ -159,6 +180,12 @@ def _settle(
         hold_groups(tx, grouped)
     if len(ended) > 1:
         ended = sorted(ended, key=lambda pair: pair[0].job.seq)  # one order for all: no deadlocks
+    if not tx.dialect.is_local and len(short := [pair for pair in ended if can_wait(*pair)]) > 1:
+        now_s = clock.boot_s()
+        runs = [(claim, attempts.record_of(claim, report, holder.host, tx.now, now_s)) for claim, report in short]
+        settled = completing.complete_many(tx, runs)
+        done = {job.seq for job in settled}
+        ended = [pair for pair in ended if pair[0].job.seq not in done]
     for claim, report in ended:
         job = settle(tx, claim, report, holder.host, environ)
         if job is None:
@@ -190,7 +217,8 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         backoff = fresh.own_backoff(working_settings(tx, environ).backoff)
         left_ms = None if fresh.deadline_at is None else fresh.deadline_at - tx.now
         verdict = judge(fresh, outcome, backoff, random.random(), left_ms)
-    after = moves.settle(tx, claim, verdict, outcome.exit_code, attempts.record_of(claim, report, host, tx.now))
+    record = attempts.record_of(claim, report, host, tx.now, clock.boot_s())
+    after = moves.settle(tx, claim, verdict, outcome.exit_code, record)
     if after is not None:
         if after.limits is not None:
             parking.release(tx, after.limit_list)

@@ -5,7 +5,9 @@ from queuectl.model.verdict import Outcome, OutcomeKind, Result, result_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+NOTED_OUTPUT_BYTES = 1024
 
 
 class Report(Value):
@@ -20,6 +22,40 @@ class Report(Value):
     stderr_bytes: int | None = None
     stderr_file: str | None = None
     stderr_tail: bytes | None = None
+    begun_s: float | None = None
+    """When the command was started, on the clock of its host that counts from its boot; None: nobody knows."""
+    ended_s: float | None = None
+    """When it was seen to be over, on the same clock."""
+
+    @property
+    def is_short_success(self) -> bool:
+        """Whether it ended well and printed little: all there is to say of it fits into a note."""
+        is_small = len(self.output_tail) <= NOTED_OUTPUT_BYTES and self.output_file is None
+        return self.outcome.is_success and self.outcome.exit_code == 0 and is_small and self.stderr_bytes is None
+
+    def as_note(self) -> "dict[str, object]":
+        """Return a short success as a note that `of_note` reads."""
+        fields = {name: getattr(self, name) for name in _NOTED}
+        return {**fields, "output_tail": self.output_tail.decode("latin-1")} if self.output_tail else fields
+
+    @classmethod
+    def of_note(cls, note: "Mapping[str, object]") -> "Report":
+        """Build from what `as_note` returned."""
+        tail = str(note.get("output_tail", "")).encode("latin-1")
+        return cls(outcome=Outcome.exited(0), output_tail=tail, **{name: note[name] for name in _NOTED})  # type: ignore[arg-type]
+
+    def span(self, taken_at: int, now: int, now_s: float) -> tuple[int, int]:
+        """Return when it began and ended on the database's clock, which shows `now` while the host's shows `now_s`.
+
+        A job that was taken ahead begins later than it was taken, and its end is written later than it was.
+        """
+        if self.begun_s is None or self.ended_s is None:
+            return taken_at, now
+        ended_at = min(now, max(taken_at, now - round((now_s - self.ended_s) * 1000)))
+        return min(ended_at, max(taken_at, now - round((now_s - self.begun_s) * 1000))), ended_at
+
+
+_NOTED = ("cpu_ms", "peak_memory_bytes", "output_bytes", "begun_s", "ended_s")
 
 
 class Attempt(Value):

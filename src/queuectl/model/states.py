@@ -97,7 +97,7 @@ WHY: dict[Move, str] = {
     Move.FAIL: "the run failed, retries are left and its policy and deadline allow one",
     Move.BURY: "the run failed and no retry is left, or its policy or deadline allows none",
     Move.LOST: "its worker died; counted in `losses`, not in `attempts`",
-    Move.HAND_BACK: "its worker was told to stop at once; not charged",
+    Move.HAND_BACK: "its worker was told to stop at once, or took it ahead and did not begin it; not charged",
     Move.SNOOZE: "the command asked to be run later; not charged",
     Move.STOP: "cancelled while running, after its process tree was gone",
     Move.DUE: "its time has come, or a person said `retry`",

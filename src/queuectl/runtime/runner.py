@@ -53,6 +53,8 @@ class Runner:
 
     # How all begin; for most commands it stays like this, so that a start need not set it.
     report: Report | None = None
+    is_over = False
+    """Whether its first process has ended; the next tick finds out what became of it."""
     is_announced = False
     is_starved = False
     stuck: "Sequence[int]" = ()
@@ -67,7 +69,7 @@ class Runner:
     _kill_at = 0.0
     _scan_at = 0.0
     _is_signalled = False
-    _is_leader_over = False
+    _ended_s: float | None = None
     _empty_scans = 0
 
     def __init__(
@@ -88,7 +90,8 @@ class Runner:
         self._kills_before = pad.kills.before_start()
         self._mark = claim.mark
         self._known: dict[int, float] = {}
-        self._started = time.monotonic()
+        self.started = time.monotonic()
+        self._begun_s = clock.boot_s()
         self._timeout_s, self._timeout_reason = longest_run(claim.job, settings.job_timeout)
         self._outputs: list[Output] = []
         self._start(base_env, kept_input)
@@ -96,11 +99,11 @@ class Runner:
     @property
     def elapsed_s(self) -> float:
         """How long the command has run."""
-        return time.monotonic() - self._started
+        return time.monotonic() - self.started
 
     def is_long(self, now: float) -> bool:
         """Whether it has run, at a monotonic time, for so long that people want to know."""
-        return now - self._started >= ANNOUNCE_AFTER_S
+        return now - self.started >= ANNOUNCE_AFTER_S
 
     @property
     def pid(self) -> int:
@@ -126,27 +129,30 @@ class Runner:
     def next_tick(self) -> float:
         """Return the monotonic time at which `tick` has something to do."""
         after_s = FILE_AFTER_S if self._is_watching_output else PUMP_AFTER_S
-        tick = NEVER if self._is_long else self._started + after_s
+        tick = NEVER if self._is_long else self.started + after_s
         if self._stop_reason is not None:
             return min(tick, self._scan_at)
-        return min(tick, self._started + self._timeout_s) if self._timeout_s else tick
+        return min(tick, self.started + self._timeout_s) if self._timeout_s else tick
 
     def tick(self, now: float, processes: process.Processes) -> None:
         """Do what is due: look at the output, give it a file, notice the timeout, look after a stop."""
         if self.report is not None:
             return
-        if not self._is_watching_output and now >= self._started + PUMP_AFTER_S:
+        if self.is_over and not self._is_signalled:
+            self._end()
+            return
+        if not self._is_watching_output and now >= self.started + PUMP_AFTER_S:
             self._is_watching_output = True
             for output in self._outputs:
                 self._loop.watch(output.read_fd, partial(self._on_output, output))
-        if now >= self._started + FILE_AFTER_S:
+        if now >= self.started + FILE_AFTER_S:
             self._is_long = True
             for output in self._outputs:
                 output.open_file()
         if self._stop_reason is not None:
             if now >= self._scan_at:
                 self._look_after_stop(now, processes)
-        elif self._timeout_s and now >= self._started + self._timeout_s:
+        elif self._timeout_s and now >= self.started + self._timeout_s:
             self.stop(self._timeout_reason)
 
     def _start(self, base_env: dict[bytes, bytes], kept_input: bytes | None) -> None:
@@ -198,7 +204,7 @@ class Runner:
         """Write down what will tell the command before it is started: this worker may die before it knows the pid."""
         job = self.claim.job
         pipes = tuple(inode_of(output.write_fd) for output in self._outputs)
-        leader = Leader(seq=job.seq, run=job.run, begun=clock.boot_s(), pipes=pipes)
+        leader = Leader(seq=job.seq, run=job.run, begun=self._begun_s, pipes=pipes)
         self._pad.lock.note_start(leader)
         return leader
 
@@ -266,16 +272,18 @@ class Runner:
             self._loop.unwatch(output.read_fd)
 
     def _on_exit(self) -> None:
-        self._is_leader_over = True
-        if self._is_signalled:
-            self._loop.unwatch(self._pidfd)
-        else:
-            ended = process.reap(self._pid)
-            assert ended is not None
-            outcome = None if self._takeoff is None else self._takeoff.outcome(ended)
-            self._close()
-            kills_before = max(self._kills_before, self._pad.kills.lately)
-            self._finish(outcome or outcome_of(ended, kills_before, self._pad.kills), ended)
+        self.is_over = True
+        self._ended_s = clock.boot_s()
+        self._loop.unwatch(self._pidfd)
+
+    def _end(self) -> None:
+        """Take what is left of a command that ended by itself."""
+        ended = process.reap(self._pid)
+        assert ended is not None
+        outcome = None if self._takeoff is None else self._takeoff.outcome(ended)
+        self._close()
+        kills_before = max(self._kills_before, self._pad.kills.lately)
+        self._finish(outcome or outcome_of(ended, kills_before, self._pad.kills), ended)
 
     def _look_after_stop(self, now: float, processes: process.Processes) -> None:
         """Ask it to end, and end what is left after the grace; done when two looks find nothing but the dead leader.
@@ -295,7 +303,7 @@ class Runner:
         if now >= self._kill_at + STUCK_AFTER_S:
             self.stuck = members
             self._scan_at = now + (STUCK_SCAN_EVERY_S if members else SCAN_EVERY_S)
-        is_gone = self._is_leader_over and not members
+        is_gone = self.is_over and not members
         self._empty_scans = self._empty_scans + 1 if is_gone else 0
         if self._empty_scans >= 2:
             ended = process.reap(self._pid)
@@ -336,6 +344,8 @@ class Runner:
             output_bytes=kept.total_bytes,
             output_file=self._name_of(kept),
             output_tail=kept.tail,
+            begun_s=self._begun_s,
+            ended_s=clock.boot_s() if self._ended_s is None or self._is_signalled else self._ended_s,
         )
         for output in self._outputs[1:]:
             kept = output.finish()

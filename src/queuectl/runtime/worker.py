@@ -7,7 +7,7 @@ import time
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, settings_of
 from queuectl.actions.parking import let_go
-from queuectl.actions.settle import Holder, Step, settle_and_claim
+from queuectl.actions.settle import Holder, Step, can_wait, settle_and_claim
 from queuectl.errors import BadInput, StoreError
 from queuectl.model.attempt import Report
 from queuectl.model.states import State
@@ -15,6 +15,7 @@ from queuectl.model.units import duration_text, rough_duration_text
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.environment import base_env
+from queuectl.runtime.hand import HOLD_S, NEVER, Hand
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity
 from queuectl.runtime.launchpad import Launchpad
@@ -82,7 +83,10 @@ class Worker:
         self._base_env = base_env(target)
         self._pad = Launchpad(identity.id, identity.lock)
         self._running: list[Runner] = []
+        self._hand = Hand()
         self._ended: list[tuple[Claim, Report]] = []
+        self._settle_by = NEVER
+        """When what has ended must be settled: at once, but for what is noted while others are in hand."""
         self._is_looking = True
         self._order = ""
         self._drain_began: float | None = None
@@ -126,9 +130,11 @@ class Worker:
             self._leave_off()
             return
         self._is_leaving_off = False
-        if self._order and not (self._running or self._ended) and self._is_free_to_leave():
+        if self._order and not self._has_work() and self._is_free_to_leave():
             self._is_over = True
             return
+        if now >= self._hand.until or (self._hand.claims and (self._order or not self._heartbeat.is_renewed)):
+            self._hand.give_back()
         if now >= self._drain_until():
             self._log.warning("stop", f"still running after {self._settings.stop_timeout:g} s; handing back")
             self._obey(workers.NOW)
@@ -136,7 +142,7 @@ class Worker:
             self._poll(self._retry_at if now < self._retry_at else now + TROUBLE_PAUSE_S)
             return
         try:
-            if self._ended or self._is_looking or now >= self._next_look:
+            if self._is_time_to_settle(now) or self._is_looking or now >= self._next_look:
                 self._settle_and_claim(now)
             elif self._running and now >= self._next_orders:
                 self._take_orders(now)
@@ -150,7 +156,16 @@ class Worker:
         self._bell.attend()
         # With something to do at once, the loop still turns: commands, output and orders do not wait for it.
         is_leaving = bool(self._order) and not self._running
-        self._poll(now if self._is_looking or self._ended or is_leaving else self._wake_at())
+        is_busy = self._is_looking or is_leaving or self._is_time_to_settle(now)
+        self._poll(now if is_busy else min(self._wake_at(), self._settle_by, self._hand.until))
+
+    def _has_work(self) -> bool:
+        """Whether this worker holds anything."""
+        return bool(self._running or self._ended or self._hand.claims or self._hand.returned)
+
+    def _is_time_to_settle(self, now: float) -> bool:
+        """Whether what has ended, or goes back, waits no longer: while short jobs are in hand, it is written later."""
+        return bool(self._hand.returned or (self._ended and (now >= self._settle_by or not self._hand.claims)))
 
     def _poll(self, until: float) -> None:
         until = min(until, self._drain_until())
@@ -158,6 +173,8 @@ class Worker:
             until = min(until, runner.next_tick())
         self._loop.turn(until)
         now = self._loop.turned_at
+        if self._hand.claims:
+            self._begin()  # before what has ended is looked at: the next command does not wait for that
         processes = process.Processes()
         for runner in self._running:
             runner.tick(now, processes)
@@ -168,18 +185,39 @@ class Worker:
         for runner in [*self._running]:
             if runner.report is not None:
                 self._running.remove(runner)
-                self._ended.append((runner.claim, runner.report))
-                self._identity.lock.note_end(runner.claim.job.seq)
+                self._end(runner.claim, runner.report, now)
+                self._hand.note_pace(now - runner.started)
             elif not runner.is_announced and runner.is_long(now):
                 runner.is_announced = True
                 job = runner.claim.job
                 self._log.info("running", f"running: {one_line(job.line)}", job=job.id, run=job.run)
+
+    def _end(self, claim: "Claim", report: Report, now: float) -> None:
+        """Set a run that is over aside: with a note of how it ended where it may wait, else to be settled at once."""
+        self._ended.append((claim, report))
+        job = claim.job
+        if (
+            self._hand.claims
+            and can_wait(claim, report)
+            and self._identity.lock.note_outcome(job.seq, job.run, report.as_note())
+        ):
+            self._settle_by = min(self._settle_by, now + HOLD_S)
+        else:
+            self._settle_by = now
+
+    def _begin(self) -> None:
+        """Begin what is in hand, as far as there are slots whose command is over."""
+        busy = sum(not runner.is_over for runner in self._running)
+        while self._hand.claims and busy < self._options.slots and not self._order:
+            self._start(self._hand.begin())
+            busy += 1
 
     def _settle_and_claim(self, now: float) -> None:
         if self._has_doubt or now - self._compared_at >= self._settings.worker_heartbeat_interval:
             self._compare(now)
         free = self._free_slots()
         is_idle = not self._running
+        ahead = self._room_ahead()
         step = settle_and_claim(
             self._database,
             self._holder,
@@ -188,21 +226,26 @@ class Worker:
             self._environ,
             is_idle=is_idle,
             with_settings=self._is_time_for_settings(now),
+            returned=self._hand.returned,
+            ahead=ahead,
         )
         self._is_looking = False
         ended, self._ended = self._ended, []
+        self._hand.returned = []
         if not step.is_alive:
             self._say(step, ended)
             self._start_over()
             return
+        self._strike_out(ended)
         self._next_look = now + (self._bell.poll_s if self._heartbeat.is_renewed else ORDERS_EVERY_S)
         if step.claimed:
             self._idle_looks = 0
             self._take_turns(step)
         try:
             self._follow_settings(step.stored, now)
-            for claim in step.claimed:
-                self._start(claim)
+            if step.claimed:
+                self._hand.take(step.claimed, now)
+            self._begin()
         finally:
             self._say(step, ended)  # while the next ones run
         self._collect(now)
@@ -210,6 +253,23 @@ class Worker:
             self._obey(step.stop)
         elif len(step.claimed) < free:
             self._plan_next_look(step, now)
+
+    def _strike_out(self, ended: "Sequence[tuple[Claim, Report]]") -> None:
+        """Take what is settled out of the notes: whoever finds a run there after our death would see to it."""
+        self._settle_by = NEVER
+        lock = self._identity.lock
+        lock.forget_outcomes()
+        for claim, _ in ended:
+            lock.note_end(claim.job.seq)
+
+    def _room_ahead(self) -> int:
+        """Return how many jobs to take ahead of the slots: none unless all is well and this worker takes anything."""
+        if self._order or self._options.only is not None or self._is_lapsing() or not self._heartbeat.is_renewed:
+            return 0
+        if any(claims.runs_alone(runner.claim) for runner in self._running):
+            return 0
+        room = self._hand.room(self._options.slots)
+        return room if room and self._identity.lock.expect_ends() else 0
 
     def _take_turns(self, step: Step) -> None:
         """Remember whose turn it was, where queues share this worker's time."""
@@ -253,6 +313,7 @@ class Worker:
         is_local = self._target.sqlite_path is not None
         stop, cancelled, stored = self._database.read(read) if is_local else self._database.write(read)
         self._follow_settings(stored, now)
+        self._hand.drop(cancelled)
         for runner in self._running:
             if runner.claim.job.seq in cancelled:
                 runner.stop(CANCEL)
@@ -273,6 +334,8 @@ class Worker:
         """Return how many more jobs to take: none before the lease is renewed, none beside one that runs alone."""
         if self._order or self._is_lapsing() or not self._heartbeat.is_renewed:
             return 0
+        if self._hand.claims:
+            return 0
         if not self._running:
             return self._options.slots
         if any(claims.runs_alone(runner.claim) for runner in self._running):
@@ -282,6 +345,7 @@ class Worker:
     def _start(self, claim: "Claim") -> None:
         if self._is_lapsing() or not self._heartbeat.is_renewed:  # frozen since the claim: it may be another's by now
             self._ended.append((claim, Report(outcome=Outcome.lapsed())))
+            self._settle_by = 0.0
             return
         runner = Runner(
             claim,
@@ -323,6 +387,7 @@ class Worker:
 
     def _leave_off(self) -> None:
         """Stop all commands before the lease ends; when nothing is left of them, try to renew it."""
+        self._hand.give_back()
         left = self._tenure.left_to_kill_s(self._settings.kill_grace_seconds)
         if self._running and not self._is_leaving_off:
             self._is_leaving_off = True
@@ -358,9 +423,14 @@ class Worker:
         settled; one that is ours and was never begun is begun now; one under way that is not ours any more is stopped.
         """
         held = {(claim.job.seq, claim.job.run): claim for claim in self._database.read(self._read_held)}
-        self._ended = [(claim, report) for claim, report in self._ended if (claim.job.seq, claim.job.run) in held]
+        over = [claim for claim, _ in self._ended if (claim.job.seq, claim.job.run) not in held]
+        self._ended = [(claim, report) for claim, report in self._ended if claim not in over]
+        for claim in over:
+            self._identity.lock.note_end(claim.job.seq)
+        self._hand.keep(held)
         known = {(runner.claim.job.seq, runner.claim.job.run) for runner in self._running}
-        known |= {(claim.job.seq, claim.job.run) for claim, _ in self._ended}
+        in_hand = [*self._hand.claims, *self._hand.returned, *(claim for claim, _ in self._ended)]
+        known |= {(claim.job.seq, claim.job.run) for claim in in_hand}
         for key, claim in held.items():
             if key not in known:
                 self._start(claim)
@@ -429,8 +499,14 @@ class Worker:
             self._log.warning("lost", "claim was lost; nothing was written", job=claim.job.id, run=claim.job.run)
 
 
+def _ran_ms(claim: "Claim", report: Report, now: int) -> int:
+    if report.begun_s is None or report.ended_s is None:
+        return max(0, now - (claim.job.started_at or now))
+    return max(0, round((report.ended_s - report.begun_s) * 1000))
+
+
 def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
-    took = rough_duration_text(max(0, now - (claim.job.started_at or now)))
+    took = rough_duration_text(_ran_ms(claim, report, now))
     if job.state is State.COMPLETED:
         return f"completed in {took}"
     if job.state is State.SCHEDULED and job.run_at is not None:

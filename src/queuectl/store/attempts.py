@@ -20,9 +20,14 @@ COLUMNS = columns_of(Attempt)
 _WRITTEN = (*Attempt.FIELDS, "result")
 
 
-def record_of(claim: "Claim", report: "Report", host: str, now: int) -> "dict[str, SqlValue]":
-    """Return what is put on record of a run that ended; moves.settle writes it with what becomes of its job."""
+def record_of(claim: "Claim", report: "Report", host: str, now: int, now_s: float) -> "dict[str, SqlValue]":
+    """Return what is put on record of a run that ended; moves.settle writes it with what becomes of its job.
+
+    `now_s` is what the clock of the report shows at the database's `now`.
+    """
     job, outcome = claim.job, report.outcome
+    taken_at = now if job.started_at is None else job.started_at
+    begun_at, ended_at = report.span(taken_at, now, now_s)
     # A run of a job that keeps stderr apart has some, also where nobody could report it.
     lacks_stderr = job.split_output and report.stderr_bytes is None
     return {
@@ -31,8 +36,8 @@ def record_of(claim: "Claim", report: "Report", host: str, now: int) -> "dict[st
         "attempt": job.attempts + 1,
         "worker_id": job.worker_id,
         "host": host,
-        "started_at": job.started_at,
-        "finished_at": now,
+        "started_at": begun_at,
+        "finished_at": ended_at,
         "outcome": outcome.kind,
         "exit_code": outcome.exit_code,
         "signal": outcome.signal,
@@ -45,7 +50,7 @@ def record_of(claim: "Claim", report: "Report", host: str, now: int) -> "dict[st
         "stderr_bytes": 0 if lacks_stderr else report.stderr_bytes,
         "stderr_file": report.stderr_file,
         "stderr_tail": b"" if lacks_stderr else report.stderr_tail,
-        "waited_ms": job.waited_ms,
+        "waited_ms": None if job.waited_ms is None else job.waited_ms + begun_at - taken_at,
         "queue": job.queue,
         "result": result_of(outcome.kind, outcome.error),
     }

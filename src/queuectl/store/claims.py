@@ -59,7 +59,7 @@ _START = f"""
 # and that they are pending is said where they are locked alone, or it looks for them among all that are ready.
 _TAKE = f"""
     WITH head AS MATERIALIZED (
-        SELECT seq AS next, limits IS NOT NULL OR deadline_at IS NOT NULL OR losses >= :alone_from AS asks_for_care
+        SELECT seq AS next, limits IS NOT NULL OR deadline_at IS NOT NULL OR losses >= :care_from AS asks_for_care
           FROM jobs
          WHERE state = 'pending' AND lane_id = :lane_id AND losses < :most_losses AND {_IS_PLAIN}
          ORDER BY priority DESC, seq
@@ -90,31 +90,38 @@ class Taken(Value):
     """The queues that let only so many run: whoever ends a job there makes room. None: nobody looked."""
 
 
-def claim(tx: "Tx", taker: Taker, wanted: int, lanes_seen: "list[Row] | None" = None, *, is_idle: bool = True) -> Taken:
+def claim(
+    tx: "Tx", taker: Taker, wanted: int, lanes_seen: "list[Row] | None" = None, *, is_idle: bool = True, ahead: int = 0
+) -> Taken:
     """Take up to `wanted` ready jobs that a worker may run: higher priority first, then first in, first out.
 
     The caller has checked in the same transaction that the worker's own row is live, and may have read the lanes.
-    `is_idle` says that the worker runs nothing else, and so may take a job that must run alone.
+    `is_idle` says that the worker runs nothing else, and so may take a job that must run alone. `ahead` more are taken
+    where nothing but their order decides, and none was ever lost: a worker may be lost with all that it holds.
     """
     seen = Map.of(lane_rows(tx) if lanes_seen is None else lanes_seen, taker)
     if seen.plain_lane is not None:
-        jobs = _take_plain(tx, seen.plain_lane, wanted, taker.worker_id)
+        jobs = _take_plain(tx, seen.plain_lane, wanted + ahead, taker.worker_id, 1) if ahead else None
+        if jobs is None and wanted:
+            jobs = _take_plain(tx, seen.plain_lane, wanted, taker.worker_id, ALONE_FROM_LOSSES)
         if jobs is not None:
             return Taken(claims=_claims(jobs), narrow=seen.narrow)
+    if not wanted:
+        return Taken(narrow=seen.narrow)
     if lanes_seen is not None and not tx.dialect.is_local:
         seen = Map.of(lane_rows(tx), taker)  # the settle may have waited, and somebody paused a queue meanwhile
     return _claim_with_care(tx, taker, wanted, seen, is_idle=is_idle)
 
 
-def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str) -> list[Job] | None:
-    """Take the next jobs of a lane; None means that it takes more care, and nothing was taken."""
+def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str, care_from: int) -> list[Job] | None:
+    """Take the next jobs of a lane; None means that it takes more care (from so many losses), and nothing was taken."""
     params: dict[str, SqlValue] = {"lane_id": lane_id, "wanted": wanted, "most_losses": MAX_LOSSES}
     params |= {"worker_id": worker_id, "now": tx.now}
     if not tx.dialect.is_local:
-        taken = tx.rows(_take_sql(wanted), {**params, "alone_from": ALONE_FROM_LOSSES})
+        taken = tx.rows(_take_sql(wanted), {**params, "care_from": care_from})
         return sorted(map(Job.of_row, taken), key=_order) or None
     jobs = [Job.of_row(row) for row in tx.rows(_PLAIN_HEAD, params)]
-    if not jobs or any(map(_asks_for_care, jobs)):
+    if not jobs or any(_asks_for_care(job, care_from) for job in jobs):
         return None
     _mark_started(tx, jobs, worker_id)
     return jobs
@@ -265,9 +272,9 @@ def _head(skip_locked: str) -> str:
     return f"{_HEAD.format(columns=COLUMNS)} {skip_locked}"
 
 
-def _asks_for_care(job: Job) -> bool:
+def _asks_for_care(job: Job, from_losses: int) -> bool:
     """Whether more than being the next decides whether it may start."""
-    return job.limits is not None or job.deadline_at is not None or job.losses >= ALONE_FROM_LOSSES
+    return job.limits is not None or job.deadline_at is not None or job.losses >= from_losses
 
 
 def _runs_alone(job: Job) -> bool:

@@ -1,5 +1,7 @@
 """Moves: the only writer of jobs.state besides insert (jobs.py) and claim (claims.py). The table is in model/states.py.
 
+COMPLETE of many jobs at once, on a server, is in completing.py.
+
 Every statement names the states a move may leave in its WHERE, so a job that has moved on is never touched.
 """
 
@@ -32,7 +34,13 @@ _SETTLE = """
 # builds a table for its rows.
 _SETTLE_ALONE = f"{_SETTLE} AND has_dependents = 0"
 _SETTLE_WITH_OTHERS = f"{_SETTLE} RETURNING has_dependents"
-_RECORDS = "attempts"
+RECORDS = "attempts"
+# It waits since it was ready (Job.ready_at), not since now.
+_PUT_BACK = """
+    UPDATE jobs
+       SET state = 'pending', worker_id = NULL, updated_at = started_at - COALESCE(waited_ms, 0)
+     WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id AND cancel_requested = 0
+"""
 
 # Looked up first and moved after: most of the time nothing is due, and then this is one probe of jobs_due.
 _DUE = """
@@ -78,18 +86,36 @@ def settle(tx: "Tx", claim: "Claim", verdict: "Verdict", exit_code: int | None, 
         return None
     return job.replace(
         has_dependents=has_dependents,
-        state=verdict.state,
         attempts=job.attempts + verdict.charged,
         losses=job.losses + verdict.losses,
         run_at=changes["run_at"],
-        finished_at=changes["finished_at"],
-        exit_code=exit_code,
-        error=verdict.error,
-        worker_id=None,
-        cancel_requested=0,
-        units=None,
-        updated_at=tx.now,
+        **outcome_fields(verdict.state, changes["finished_at"], exit_code, verdict.error, tx.now),
     )
+
+
+def outcome_fields(
+    state: State, finished_at: object, exit_code: int | None, error: str | None, now: int
+) -> dict[str, object]:
+    """Return what a settle changes in a job whatever the verdict."""
+    return {
+        "state": state,
+        "finished_at": finished_at,
+        "exit_code": exit_code,
+        "error": error,
+        "worker_id": None,
+        "cancel_requested": 0,
+        "units": None,
+        "updated_at": now,
+    }
+
+
+def put_back(tx: "Tx", claim: "Claim") -> bool:
+    """Put a job that was taken ahead and never begun back in the line, as if nobody had taken it.
+
+    Its run number is used up, so that nothing of this claim can be taken for the next. False means that the claim was
+    lost, or that somebody asked to cancel the job: nothing was touched.
+    """
+    return bool(tx.changed(_PUT_BACK, claim.fence))
 
 
 def _settle(tx: "Tx", job: Job, changes: "dict[str, SqlValue]", record: "Params") -> int | None:
@@ -99,12 +125,12 @@ def _settle(tx: "Tx", job: Job, changes: "dict[str, SqlValue]", record: "Params"
             if tx.changed(_both_sql(_SETTLE_ALONE, tuple(record)), {**changes, **_named(record)}):
                 return 0
         elif tx.changed(_SETTLE_ALONE, changes):
-            tx.insert(_RECORDS, record)
+            tx.insert(RECORDS, record)
             return 0
     row = tx.row(_SETTLE_WITH_OTHERS, changes)
     if row is None:
         return None
-    tx.insert(_RECORDS, record)
+    tx.insert(RECORDS, record)
     return int(row[0] or 0)
 
 
@@ -113,7 +139,7 @@ def _both_sql(settle_sql: str, columns: tuple[str, ...]) -> str:
     """Return one statement that settles and records: to ask a server costs more than most of what it is asked for."""
     return f"""
         WITH settled AS ({settle_sql} RETURNING 1)
-        INSERT INTO {_RECORDS} ({", ".join(columns)})
+        INSERT INTO {RECORDS} ({", ".join(columns)})
         SELECT {", ".join(f":run_{column}" for column in columns)}
           FROM settled
     """

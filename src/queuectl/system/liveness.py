@@ -11,12 +11,13 @@ from enum import StrEnum
 
 from queuectl.errors import StoreUnreachable
 from queuectl.model.value import Value
+from queuectl.system.endnotes import EndNotes, path_of
 from queuectl.system.home import Home, folder_of, remove_file
 from queuectl.system.process import Left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 RECORD_BYTES = 128
 SUFFIX = ".lock"
@@ -93,6 +94,7 @@ class LifeLock:
         self._free_places: list[int] = []
         self._unnoted: set[int] = set()
         """Commands that could not be written down when they began."""
+        self._ends = EndNotes(self.path)
         self.note_life(0.0, 0.0)
 
     def _make(self) -> int:
@@ -115,6 +117,7 @@ class LifeLock:
         is_noted = self._write(place, f"{first} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
         if not is_noted:
             self._unnoted.add(leader.seq)
+            self._ends.remove()  # a job without a note may have begun from now on
 
     def note_pid(self, leader: Leader, pid: int, since: float) -> None:
         """Add the pid of a command that was written down, and a moment at which it was surely the command's."""
@@ -132,8 +135,24 @@ class LifeLock:
             self._free_places.append(place)
             self._put(place, _STRUCK_OUT)
 
+    def expect_ends(self) -> bool:
+        """Make ready to write down how runs end, before jobs are taken ahead; False means that none may be."""
+        return not self._unnoted and self._ends.open()
+
+    def note_outcome(self, seq: int, run: int, note: "Mapping[str, object]") -> bool:
+        """Write down how a run ended and strike its command out; False means that its end must be settled at once."""
+        if not self._ends.add(seq, run, note):
+            return False
+        self.note_end(seq)
+        return True
+
+    def forget_outcomes(self) -> None:
+        """Strike out how runs ended: they are settled."""
+        self._ends.clear()
+
     def release(self) -> None:
         """Remove the lock after the worker's row was closed."""
+        self._ends.remove()
         remove_file(self.path)
         os.close(self._fd)
 
@@ -155,6 +174,12 @@ def _first_words(pid: int, since: float) -> str:
 def lock_path(home: Home, worker_id: str) -> str:
     """Return where a worker of a home keeps its lock."""
     return os.path.join(home.run, f"{worker_id}{SUFFIX}")
+
+
+def remove_lock(path: str) -> None:
+    """Remove the lock of a worker that is gone, and all it noted beside it."""
+    remove_file(path_of(path))
+    remove_file(path)
 
 
 def home_of(path: str, home: Home) -> Home:
@@ -278,7 +303,7 @@ def remove_left_locks(home: Home, store: str, is_needed: "Callable[[str], bool]"
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if may_belong_to(path, store) and not is_needed(worker_id):
-                remove_file(path)
+                remove_lock(path)
         except OSError:
             pass  # its holder lives
         finally:

@@ -1,0 +1,70 @@
+"""Completing: the COMPLETE move for many jobs at once, on a server. One by one, and every other verdict: moves.py."""
+
+from functools import cache
+
+from queuectl.model.job import Job
+from queuectl.model.states import State
+from queuectl.store.moves import RECORDS, outcome_fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from queuectl.model.job import Claim
+    from queuectl.store.database import Tx
+    from queuectl.store.dialect import Params
+
+# What differs between the records of runs of one worker that ended well, and as what PostgreSQL keeps it.
+_OWN_TYPES = {
+    "job_seq": "bigint",
+    "run": "integer",
+    "attempt": "integer",
+    "started_at": "bigint",
+    "finished_at": "bigint",
+    "cpu_ms": "bigint",
+    "peak_memory_bytes": "bigint",
+    "output_bytes": "bigint",
+    "output_tail": "bytea",
+    "waited_ms": "bigint",
+    "queue": "text",
+}
+
+
+def complete_many(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> list[Job]:
+    """Complete the jobs of runs of one worker that ended well, and write their records, by one statement of a server.
+
+    Returns them as they are now. Those whose claim was lost, or for which others have come to wait, are left as they
+    were: `settle` sees to each.
+    """
+    record = runs[0][1]
+    params: dict[str, Any] = {"now": tx.now, "worker_id": runs[0][0].job.worker_id}
+    params |= {column: [each[column] for _, each in runs] for column in _OWN_TYPES}
+    params |= {f"run_{column}": value for column, value in record.items() if column not in _OWN_TYPES}
+    rows = tx.rows(_complete_many_sql(tuple(record)), params)
+    done = {int(row[0] or 0) for row in rows}
+    now = outcome_fields(State.COMPLETED, tx.now, 0, None, tx.now)
+    return [claim.job.replace(attempts=claim.job.attempts + 1, **now) for claim, _ in runs if claim.job.seq in done]
+
+
+@cache
+def _complete_many_sql(columns: tuple[str, ...]) -> str:
+    own = ", ".join(f":{column}::{kind}[]" for column, kind in _OWN_TYPES.items())
+    values = ", ".join(f"ended.{column}" if column in _OWN_TYPES else f":run_{column}" for column in columns)
+    return f"""
+        WITH ended AS MATERIALIZED (
+            SELECT * FROM unnest({own}) AS ended({", ".join(_OWN_TYPES)})),
+        completed AS (
+            UPDATE jobs
+               SET state = 'completed', attempts = jobs.attempts + 1, finished_at = :now, exit_code = 0, error = NULL,
+                   worker_id = NULL, cancel_requested = 0, units = NULL, updated_at = :now
+              FROM ended
+             WHERE jobs.state = 'processing' AND jobs.seq = ended.job_seq AND jobs.run = ended.run
+               AND jobs.worker_id = :worker_id AND jobs.has_dependents = 0
+            RETURNING jobs.seq)
+        INSERT INTO {RECORDS} ({", ".join(columns)})
+        SELECT {values}
+          FROM ended
+          JOIN completed ON completed.seq = ended.job_seq
+        RETURNING job_seq
+    """

@@ -1,0 +1,59 @@
+"""End notes: how runs ended that are not settled yet, as whoever finds the worker dead reads them."""
+
+import os
+from pathlib import Path
+
+from queuectl.system.endnotes import EndNotes, path_of, read_end_notes
+
+
+def test_what_was_written_is_read_until_it_is_settled(tmp_path: Path) -> None:
+    lock = str(tmp_path / "w.lock")
+    notes = EndNotes(lock)
+
+    assert notes.open()
+    assert notes.add(7, 2, {"cpu_ms": 1, "output_tail": "é\n"})
+    written = read_end_notes(lock)
+    notes.clear()
+
+    assert written == {(7, 2): {"cpu_ms": 1, "output_tail": "é\n"}}
+    assert read_end_notes(lock) == {}
+
+
+def test_a_worker_that_never_took_ahead_has_none(tmp_path: Path) -> None:
+    lock = str(tmp_path / "w.lock")
+
+    assert not EndNotes(lock).add(1, 1, {})
+    assert read_end_notes(lock) is None
+
+
+def test_a_line_that_was_cut_off_says_nothing(tmp_path: Path) -> None:
+    lock = str(tmp_path / "w.lock")
+    notes = EndNotes(lock)
+    notes.open()
+    notes.add(1, 1, {"cpu_ms": 1})
+
+    with open(path_of(lock), "ab") as file:
+        file.write(b'[2, 1, {"cpu_m\n[3]\n\0\0\0\n"x"\n')
+
+    assert read_end_notes(lock) == {(1, 1): {"cpu_ms": 1}}
+
+
+def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
+    notes = EndNotes(str(tmp_path / "w.lock"))
+    notes.open()
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, notes._fd)
+    os.close(full)
+
+    assert not notes.add(1, 1, {})
+
+
+def test_they_go_with_the_worker(tmp_path: Path) -> None:
+    lock = str(tmp_path / "w.lock")
+    notes = EndNotes(lock)
+    notes.open()
+
+    notes.remove()
+
+    assert not os.path.exists(path_of(lock))
+    assert notes.open()
