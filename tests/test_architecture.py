@@ -162,7 +162,7 @@ def sql_is_the_business_of_store(module: Module) -> Iterator[str]:
 
 def each_driver_has_one_home(module: Module) -> Iterator[str]:
     homes = {
-        "psycopg": ("queuectl.store.postgres", "queuectl.store.postgres_connection"),
+        "psycopg": ("queuectl.store.postgres", "queuectl.store.postgres_connection", "queuectl.store.psycopg_start"),
         "apsw": ("queuectl.store.sqlite",),
         "sqlite3": (),
         "cronsim": ("queuectl.model.cron",),

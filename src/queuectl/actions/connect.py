@@ -194,7 +194,10 @@ def _open_sqlite(
 def _open_postgres(
     target: Target, *, is_patient: bool = True, makes_home: bool = True
 ) -> "tuple[Database, PostgresDialect]":
+    from queuectl.store import psycopg_start
+
     try:
+        psycopg_start.start()
         from queuectl.store.postgres import PostgresDialect
     except ImportError:
         raise StoreUnreachable(
