@@ -77,7 +77,7 @@ def test_one_that_was_never_begun_goes_back_as_if_nobody_had_taken_it(db: Databa
     assert get_runs(db, jobs[1]) == []
     assert (after.settled, after.lost) == ((), ())
     assert seqs(step(db, 1, 0)) == [jobs[1]]
-    assert get_job(db, jobs[1]).run == 2  # nothing of the first claim can pass for the second
+    assert get_job(db, jobs[1]).run == 1
 
 
 def test_one_that_was_cancelled_in_hand_is_cancelled_and_never_begins(db: Database) -> None:
@@ -174,4 +174,6 @@ def test_a_run_is_on_record_for_when_it_ran_not_for_when_it_was_taken_and_settle
     now_s: float, span: tuple[int, int]
 ) -> None:
     assert DONE.span(9_000, 10_000, now_s) == span
+    # The next run of one that failed is reckoned from the settle.
+    assert DONE.replace(outcome=Outcome.exited(1)).span(9_000, 10_000, now_s)[1] == 10_000
     assert Report(outcome=Outcome.lost()).span(9_000, 10_000, now_s) == (9_000, 10_000)

@@ -11,13 +11,15 @@ from tests.program import Cli, wait_for
 
 def test_workers_in_the_foreground_say_so_and_stop_when_told(cli: Cli) -> None:
     process = cli.start("worker", "start", "--count", "2")
-    wait_for(lambda: len(cli.json("worker", "list")) == 2 or None, "two workers")
+    assert process.stderr is not None
+    words = "2 workers running in the foreground; Ctrl-C stops when the jobs end"
+    said = next((line for line in process.stderr if words in line), "it ended without a word of it")
 
     assert cli.ok("worker", "stop") == "2 workers stopped\n"
 
-    _, said = process.communicate(timeout=60)
+    process.communicate(timeout=60)
     assert process.returncode == 0
-    assert "2 workers running in the foreground; Ctrl-C stops when the jobs end" in said
+    assert words in said
     assert cli.json("worker", "list") == []
 
 

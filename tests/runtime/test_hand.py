@@ -55,7 +55,7 @@ def test_while_it_holds_anything_it_takes_no_more() -> None:
 def test_what_has_not_begun_after_a_moment_goes_back_and_the_pace_is_learnt_anew() -> None:
     hand = hand_after(*[0.0005] * 20)
     hand.take(claims_of(1, 2, 3), now=10.0)
-    first = hand.begin()
+    first = hand.begin(10.0)
 
     until = hand.until
     hand.give_back()
@@ -76,3 +76,13 @@ def test_what_is_not_ours_any_more_is_forgotten() -> None:
 
     assert [claim.job.seq for claim in hand.claims] == [1]
     assert hand.returned == []
+
+
+def test_it_tells_which_jobs_began_later_than_they_were_taken() -> None:
+    hand = Hand()
+    hand.take(claims_of(1, 2), now=5.0)
+
+    hand.begin(5.0)
+    hand.begin(5.1)
+
+    assert hand.late == {2}

@@ -42,10 +42,11 @@ def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
     notes = EndNotes(str(tmp_path / "w.lock"))
     notes.open()
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, notes._fd)
+    os.dup2(full, notes._fd, inheritable=False)
     os.close(full)
 
     assert not notes.add(1, 1, {})
+    notes.remove()
 
 
 def test_they_go_with_the_worker(tmp_path: Path) -> None:

@@ -240,3 +240,15 @@ def test_the_home_of_a_lock_has_the_folder_its_holder_writes_into(
 
     assert home_of(lock.path, Home(root="/elsewhere", folder=folder)) == home.replace(folder=meant)
     lock.release()
+
+
+def test_notes_that_lost_their_lock_are_removed_and_those_beside_one_are_kept(home: Home) -> None:
+    lock = LifeLock(home, "living", "store")
+    lock.expect_ends()
+    Path(home.run, "gone.ended").touch()
+
+    remove_left_locks(home, "store", lambda _: False)
+
+    assert sorted(name for name in os.listdir(home.run) if "." in name) == ["living.ended", "living.lock"]
+    lock.release()
+    assert not [name for name in os.listdir(home.run) if "living" in name]

@@ -189,7 +189,9 @@ class Rescuer:
         return report
 
     def _is_ended(self, worker: "Worker | None") -> bool:
-        return worker is not None and read_note(lock_of(worker, self._database.dialect)).is_ended
+        if worker is None or self._home_of(worker) is None:  # another host's lock is not this file
+            return False
+        return read_note(lock_of(worker, self._database.dialect)).is_ended
 
     def _home_of(self, worker: "Worker | None") -> "Home | None":
         """Return where a worker kept its files, if that is on this host: several homes may share a PostgreSQL."""

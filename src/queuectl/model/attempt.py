@@ -47,11 +47,14 @@ class Report(Value):
     def span(self, taken_at: int, now: int, now_s: float) -> tuple[int, int]:
         """Return when it began and ended on the database's clock, which shows `now` while the host's shows `now_s`.
 
-        A job that was taken ahead begins later than it was taken, and its end is written later than it was.
+        A job that was taken ahead begins later than it was taken, and the end of one that did well may be written later
+        than it was; that of any other never waits, and a retry is reckoned from it.
         """
         if self.begun_s is None or self.ended_s is None:
             return taken_at, now
-        ended_at = min(now, max(taken_at, now - round((now_s - self.ended_s) * 1000)))
+        ended_at = now
+        if self.outcome.is_success:
+            ended_at = min(now, max(taken_at, now - round((now_s - self.ended_s) * 1000)))
         return min(ended_at, max(taken_at, now - round((now_s - self.begun_s) * 1000))), ended_at
 
 

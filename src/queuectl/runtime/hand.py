@@ -25,7 +25,10 @@ class Hand:
     def __init__(self) -> None:
         self.claims: list[Claim] = []
         self.returned: list[Claim] = []
+        self.late: set[int] = set()
+        """The jobs that began later than they were taken."""
         self._until = NEVER
+        self._taken_at = 0.0
         self._pace_s = LONGEST_S
 
     def room(self, slots: int) -> int:
@@ -42,11 +45,15 @@ class Hand:
     def take(self, claims: "Iterable[Claim]", now: float) -> None:
         """Hold claims until they begin."""
         self.claims.extend(claims)
+        self._taken_at = now
         self._until = now + HOLD_S
 
-    def begin(self) -> "Claim":
+    def begin(self, now: float) -> "Claim":
         """Return the next one to begin."""
-        return self.claims.pop(0)
+        claim = self.claims.pop(0)
+        if now > self._taken_at:
+            self.late.add(claim.job.seq)
+        return claim
 
     def note_pace(self, ran_s: float) -> None:
         """Learn from a command how long they take: half of what is believed comes from the last one."""

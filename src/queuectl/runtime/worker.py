@@ -174,7 +174,7 @@ class Worker:
         self._loop.turn(until)
         now = self._loop.turned_at
         if self._hand.claims:
-            self._begin()  # before what has ended is looked at: the next command does not wait for that
+            self._begin(now)  # before what has ended is looked at: the next command does not wait for that
         processes = process.Processes()
         for runner in self._running:
             runner.tick(now, processes)
@@ -194,22 +194,22 @@ class Worker:
 
     def _end(self, claim: "Claim", report: Report, now: float) -> None:
         """Set a run that is over aside: with a note of how it ended where it may wait, else to be settled at once."""
-        self._ended.append((claim, report))
         job = claim.job
-        if (
-            self._hand.claims
-            and can_wait(claim, report)
-            and self._identity.lock.note_outcome(job.seq, job.run, report.as_note())
-        ):
+        may_wait = bool(self._hand.claims) and can_wait(claim, report)
+        if may_wait and self._identity.lock.note_outcome(job.seq, job.run, report.as_note()):
             self._settle_by = min(self._settle_by, now + HOLD_S)
         else:
             self._settle_by = now
+            if job.seq not in self._hand.late:  # it ran from when it was taken until now
+                report = report.replace(begun_s=None, ended_s=None)
+        self._hand.late.discard(job.seq)
+        self._ended.append((claim, report))
 
-    def _begin(self) -> None:
+    def _begin(self, now: float) -> None:
         """Begin what is in hand, as far as there are slots whose command is over."""
         busy = sum(not runner.is_over for runner in self._running)
         while self._hand.claims and busy < self._options.slots and not self._order:
-            self._start(self._hand.begin())
+            self._start(self._hand.begin(now))
             busy += 1
 
     def _settle_and_claim(self, now: float) -> None:
@@ -245,7 +245,7 @@ class Worker:
             self._follow_settings(step.stored, now)
             if step.claimed:
                 self._hand.take(step.claimed, now)
-            self._begin()
+            self._begin(now)
         finally:
             self._say(step, ended)  # while the next ones run
         self._collect(now)

@@ -38,7 +38,7 @@ RECORDS = "attempts"
 # It waits since it was ready (Job.ready_at), not since now.
 _PUT_BACK = """
     UPDATE jobs
-       SET state = 'pending', worker_id = NULL, updated_at = started_at - COALESCE(waited_ms, 0)
+       SET state = 'pending', run = run - 1, worker_id = NULL, updated_at = started_at - COALESCE(waited_ms, 0)
      WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id AND cancel_requested = 0
 """
 
@@ -112,8 +112,8 @@ def outcome_fields(
 def put_back(tx: "Tx", claim: "Claim") -> bool:
     """Put a job that was taken ahead and never begun back in the line, as if nobody had taken it.
 
-    Its run number is used up, so that nothing of this claim can be taken for the next. False means that the claim was
-    lost, or that somebody asked to cancel the job: nothing was touched.
+    Its run number is free again: nothing ever carried it, neither a process nor a file nor a record. False means that
+    the claim was lost, or that somebody asked to cancel the job: nothing was touched.
     """
     return bool(tx.changed(_PUT_BACK, claim.fence))
 

@@ -15,7 +15,9 @@ from queuectl.system.home import remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+
+    from queuectl.system.home import Home
 
 SUFFIX = ".ended"
 
@@ -50,9 +52,13 @@ class EndNotes:
 
     def clear(self) -> None:
         """Forget everything: it is settled."""
-        if not self._is_empty:
+        if self._is_empty:
+            return
+        try:
             os.ftruncate(self._fd, 0)
             self._is_empty = True
+        except OSError:
+            self.remove()
 
     def remove(self) -> None:
         """Remove the file: it must not say any more that the notes are complete, or its worker leaves."""
@@ -66,6 +72,17 @@ class EndNotes:
 def path_of(lock_path: str) -> str:
     """Return where the worker that holds a lock keeps its end notes."""
     return f"{os.path.splitext(lock_path)[0]}{SUFFIX}"
+
+
+def remove_left_notes(home: "Home", names: "Collection[str]") -> None:
+    """Remove the notes, among the files of a home, beside which there is no lock: a lock comes before and goes after.
+
+    An earlier version that finds a worker dead removes its lock alone.
+    """
+    for name in names:
+        stem, suffix = os.path.splitext(name)
+        if suffix == SUFFIX and not os.path.exists(os.path.join(home.run, f"{stem}.lock")):
+            remove_file(os.path.join(home.run, name))
 
 
 def read_end_notes(lock_path: str) -> "dict[tuple[int, int], Mapping[str, object]] | None":

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from queuectl.errors import StoreUnreachable
 from queuectl.model.value import Value
-from queuectl.system.endnotes import EndNotes, path_of
+from queuectl.system.endnotes import EndNotes, path_of, remove_left_notes
 from queuectl.system.home import Home, folder_of, remove_file
 from queuectl.system.process import Left
 
@@ -291,6 +291,7 @@ def remove_left_locks(home: Home, store: str, is_needed: "Callable[[str], bool]"
         names = os.listdir(home.run)
     except OSError:
         return
+    remove_left_notes(home, names)
     for name in names:
         worker_id = name.removesuffix(SUFFIX)
         if worker_id in (name, "setup"):
