@@ -34,6 +34,9 @@ from tests.store.rows import add_job, get_job, get_runs
 if TYPE_CHECKING:
     from queuectl.store.dialect import Question, Row
 
+IDLE_S = 0.1
+"""How long a worker without work waits in its turn, here where nobody rings for it; in earnest it is seconds."""
+
 
 @pytest.fixture
 def worker(target: Target) -> "Iterator[Worker]":
@@ -44,6 +47,7 @@ def worker(target: Target) -> "Iterator[Worker]":
         log_to_file=False,
     )  # fmt: skip
     worker = Worker(target, options, Log("worker", form=TEXT, file=None), *register(target, options))
+    worker._bell.poll_s = IDLE_S
     yield worker
     worker._identity.end()
     worker._database.close()
