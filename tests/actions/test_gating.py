@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
 from queuectl.actions.explain import is_for_a_worker, why_waiting
 from queuectl.actions.gating import foremost, gates
 from queuectl.actions.scene import Gate
+from queuectl.actions.snapshot import look
 from queuectl.actions.standing import Place, Standing, standing
 from queuectl.actions.submit import submit
 from queuectl.actions.unservable import left_waiting, unservable
@@ -22,6 +24,9 @@ from queuectl.store.parking import PATIENCE_MS
 from queuectl.store.takers import Taker
 from tests.store.rows import NOW, FakeClock, add_history, add_job, add_worker, claim_one, get, settle_run
 from tests.store.test_plans import assert_walks_nothing, plans_of
+
+if TYPE_CHECKING:
+    from queuectl.store.dialect import Params, Row
 
 MINUTE = 60_000
 GPU = needs_text(["gpu"], None)
@@ -450,6 +455,29 @@ def test_without_any_worker_all_that_needs_something_is_told_with_what_starts_on
             "queuectl worker start -d --queue render --label gpu",
         )
     ]
+
+
+def test_a_snapshot_tells_the_same_of_what_nobody_can_take_and_walks_the_ready_jobs_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_worker(db, "plain", queues='["render"]')
+    for needs in (GPU, GPU, None, needs_text(["arm"], None)):
+        add_job(db, queue="render", needs=needs)
+    asked: list[str] = []
+    rows = db.dialect.rows
+
+    def recorded(sql: str, params: "Params") -> "list[Row]":
+        asked.append(sql)
+        return rows(sql, params)
+
+    monkeypatch.setattr(db.dialect, "rows", recorded)
+
+    found = db.read(look)
+
+    assert sum("state = 'pending'" in sql for sql in asked) == 1
+    assert found.unservable == db.read(lambda tx: unservable(tx, workers.live(tx)))
+    assert [one.jobs for one in found.unservable] == [1, 2]
+    assert found.counts["render"] == {State.PENDING: 4}
 
 
 def test_only_what_the_nearest_worker_lacks_is_told_as_missing(db: Database) -> None:

@@ -1,11 +1,12 @@
 """Snapshot: where everything stands at one moment, read at once: jobs, queues, workers, what nobody can take."""
 
 from queuectl.actions.fleet import living, load_of, worker_shape
-from queuectl.actions.unservable import unservable
+from queuectl.actions.unservable import unservable_among
 from queuectl.model.shapes import counts_shape
 from queuectl.model.states import State
 from queuectl.model.value import Value
 from queuectl.store import group_views, jobs, queues
+from queuectl.store.lanes import all_lanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,13 +45,15 @@ class Snapshot(Value):
 
 def look(tx: "Tx") -> Snapshot:
     """Read where everything stands."""
-    workers = living(tx)
+    workers, lanes = living(tx), all_lanes(tx)
+    counts = jobs.counts_by_lane(tx, [lane.id for lane in lanes])
+    ready = {lane: of_lane.get(State.PENDING, 0) for lane, of_lane in counts.items()}
     return Snapshot(
-        counts=jobs.counts(tx),
+        counts=jobs.by_queue(counts, {lane.id: lane.queue for lane in lanes}),
         queues=queues.all_queues(tx),
         workers=workers,
         load=load_of(tx, workers),
-        unservable=unservable(tx, workers),
+        unservable=unservable_among(lanes, workers, ready),
         groups=group_views.under_way(tx, GROUPS),
         now=tx.now,
     )

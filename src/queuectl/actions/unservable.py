@@ -9,10 +9,11 @@ from queuectl.store.takers import Taker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from queuectl.model.needs import Supply
     from queuectl.store.database import Tx
+    from queuectl.store.lanes import Lane
     from queuectl.store.workers import Worker
 
 NAMED = 5
@@ -50,19 +51,16 @@ def unservable(tx: "Tx", living: "Sequence[Worker]") -> list[Unservable]:
 
     A queue that nobody serves at all is another matter, and told elsewhere; unless nobody is there for any.
     """
-    takers = [Taker.of_worker(worker) for worker in living if not worker.stop]
-    lanes = {lane.id: lane for lane in all_lanes(tx) if lane.needs}
-    left_out = {
-        lane.id: least_missing([taker.supply for taker in asked], lane.asks)
-        for lane in lanes.values()
-        if (asked := _serving(takers, lane.queue)) or not takers
-        if not any(taker.serves(lane) for taker in asked)
-    }
-    found = [
-        Unservable(queue=lanes[one].queue, needs=lanes[one].asks, missing=left_out[one], jobs=count)
-        for one, count in ready_counts(tx, list(left_out)).items()
-    ]
-    return sorted(found, key=lambda one: (one.queue, one.needs.words))
+    lanes = all_lanes(tx)
+    missing = _missing(lanes, living)
+    return _named(lanes, missing, ready_counts(tx, list(missing)))
+
+
+def unservable_among(
+    lanes: "Sequence[Lane]", living: "Sequence[Worker]", ready: "Mapping[int, int]"
+) -> list[Unservable]:
+    """Return the same where the jobs that are ready in each lane are counted already."""
+    return _named(lanes, _missing(lanes, living), ready)
 
 
 def least_missing(supplies: "Iterable[Supply]", needs: Needs) -> str:
@@ -87,6 +85,27 @@ def start_command(queue: str, needs: Needs) -> str:
     """Return what a person types to start a worker that takes jobs of a queue with some needs."""
     duty = Duty(queues=(queue,), labels=needs.labels, resources=needs.use)
     return " ".join(["queuectl worker start -d", *duty.words])
+
+
+def _missing(lanes: "Sequence[Lane]", living: "Sequence[Worker]") -> dict[int, str]:
+    """Return the lanes that nobody could take from, each with what the nearest worker lacks."""
+    takers = [Taker.of_worker(worker) for worker in living if not worker.stop]
+    return {
+        lane.id: least_missing([taker.supply for taker in asked], lane.asks)
+        for lane in lanes
+        if lane.needs
+        if (asked := _serving(takers, lane.queue)) or not takers
+        if not any(taker.serves(lane) for taker in asked)
+    }
+
+
+def _named(lanes: "Sequence[Lane]", missing: "Mapping[int, str]", ready: "Mapping[int, int]") -> list[Unservable]:
+    found = [
+        Unservable(queue=lane.queue, needs=lane.asks, missing=missing[lane.id], jobs=ready[lane.id])
+        for lane in lanes
+        if lane.id in missing and ready.get(lane.id)
+    ]
+    return sorted(found, key=lambda one: (one.queue, one.needs.words))
 
 
 def _serving(takers: "Sequence[Taker]", queue: str) -> list[Taker]:

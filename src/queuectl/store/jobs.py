@@ -9,7 +9,7 @@ from queuectl.model.value import Value, columns_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from queuectl.store.database import Tx
     from queuectl.store.dialect import SqlValue
@@ -287,10 +287,24 @@ def count_matching(tx: "Tx", wanted: Filter) -> int:
 def counts(tx: "Tx") -> dict[str, dict[State, int]]:
     """Return how many jobs each queue has in each state; exact, from the indexes alone."""
     queues = {int(lane or 0): str(queue) for lane, queue in tx.rows("SELECT id, queue FROM lanes")}
+    return by_queue(counts_by_lane(tx, list(queues)), queues)
+
+
+def counts_by_lane(tx: "Tx", lanes: "Sequence[int]") -> dict[int, dict[State, int]]:
+    """Return how many jobs each lane has in each state, of all lanes there are; those that are empty are left out."""
+    found: dict[int, dict[State, int]] = {}
+    for state, lane, count in _compared(tx, lanes) if len(lanes) <= FEW_LANES else _grouped(tx):
+        found.setdefault(lane, {})[state] = count
+    return found
+
+
+def by_queue(counts: "Mapping[int, Mapping[State, int]]", queues: "Mapping[int, str]") -> dict[str, dict[State, int]]:
+    """Sum up the counts of lanes by the queue of each."""
     found: dict[str, dict[State, int]] = {}
-    for state, lane, count in _compared(tx, list(queues)) if len(queues) <= FEW_LANES else _grouped(tx):
+    for lane, of_lane in counts.items():
         of_queue = found.setdefault(queues[lane], {})
-        of_queue[state] = of_queue.get(state, 0) + count
+        for state, count in of_lane.items():
+            of_queue[state] = of_queue.get(state, 0) + count
     return found
 
 
