@@ -64,7 +64,7 @@ def test_a_start_of_workers_waits_for_none_of_the_other_verbs(local: Cli) -> Non
     code, modules = _modules_after(local, "worker", "start", "--until-idle")
 
     assert code == 0
-    assert {"queuectl.actions.control", "queuectl.runtime.worker", "secrets", "hashlib"} & set(modules) == set()
+    assert {"queuectl.actions.control", "queuectl.actions.submit", "secrets", "hashlib"} & set(modules) == set()
 
 
 def _modules_after(cli: Cli, *words: str) -> tuple[int, list[str]]:

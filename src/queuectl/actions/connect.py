@@ -76,6 +76,18 @@ def connect(target: Target, *, is_durable: bool = True, is_patient: bool = True)
     return _connect_postgres(target, is_patient=is_patient)
 
 
+def load_driver(target: Target) -> None:
+    """Import what speaks to such a store, without speaking to it; where it is missing, `connect` says so."""
+    if target.sqlite_path is not None:
+        import queuectl.store.sqlite
+
+        return
+    try:
+        import queuectl.store.postgres  # noqa: F401
+    except ImportError:
+        pass
+
+
 def look_at(target: Target) -> Database | None:
     """Open a store as it is, to read it alone and without much patience; None where there is none yet.
 

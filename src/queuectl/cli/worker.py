@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from queuectl.actions.connect import Target
     from queuectl.actions.fleet import Load
     from queuectl.cli.parser import Args, Parser
     from queuectl.model.lease import Watched
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from queuectl.runtime.supervisor import Plan
     from queuectl.store.database import Database, Tx
     from queuectl.store.workers import Worker
+    from queuectl.system.forking import Forked
 
 MAX_WORKERS = 1000
 MAX_SLOTS = 10_000
@@ -110,8 +112,10 @@ def run_start(args: "Args") -> int:
         target.home.make()
         target.home.refuse_network_disk()
     from queuectl.runtime.log import Log
+    from queuectl.runtime.reserve import fork_workers
     from queuectl.runtime.supervisor import Plan, persistently
 
+    reserve = [] if args.detach else fork_workers(target, count, log_to_file=False)
     log = Log("supervisor", form=args.log_format, file=None)
     default_slots = persistently(lambda: _default_slots(args), log)  # also with -j: bad settings are refused here
     slots = slots or default_slots
@@ -125,7 +129,7 @@ def run_start(args: "Args") -> int:
         log_to_file=args.detach,
     )
     if not args.detach:
-        return _stay(args, plan, log)
+        return _stay(target, plan, log, reserve, as_json=args.json)
     from queuectl.runtime.detached import start_detached
 
     words = start_detached(target, plan)
@@ -279,12 +283,12 @@ def _queues_text(worker: "Worker") -> str:
     return ",".join(f"{name}:{weights[name]}" if name in weights else name for name in queues) or "(one job)"
 
 
-def _stay(args: "Args", plan: "Plan", log: "Log") -> int:
+def _stay(target: "Target", plan: "Plan", log: "Log", reserve: "Sequence[Forked]", *, as_json: bool) -> int:
     """Run the supervisor in this process."""
     from queuectl.runtime.supervisor import Supervisor, persistently
 
     def ready(started: "list[Started]") -> None:
-        if args.json:
+        if as_json:
             print_json({"pid": os.getpid(), "workers": [{"id": one.worker_id, "pid": one.pid} for one in started]})
             sys.stdout.flush()
         elif started:
@@ -293,7 +297,7 @@ def _stay(args: "Args", plan: "Plan", log: "Log") -> int:
                 f"{counted(len(started), 'worker')} running in the foreground; Ctrl-C stops when the jobs end",
             )
 
-    supervisor = persistently(lambda: Supervisor(target_of(args), plan, log, ready), log)
+    supervisor = persistently(lambda: Supervisor(target, plan, log, ready, reserve), log)
     supervisor.run()
     return 1 if supervisor.has_failed else 0
 

@@ -1,13 +1,11 @@
 """Enlist: how a worker process begins: what its supervisor told it, its row in the store, and then its loop."""
 
-import json
 import os
 import select
 import sys
 
 from queuectl.actions.connect import Target, connect, locate, settings_of
 from queuectl.errors import QueuectlError, StoreBusy, StoreFull, StoreUnreachable
-from queuectl.model.duty import Duty
 from queuectl.runtime.identity import Identity
 from queuectl.runtime.log import Log
 from queuectl.runtime.options import WorkerOptions
@@ -72,8 +70,11 @@ def register(target: Target, options: WorkerOptions) -> "tuple[Database, Identit
 
 def main() -> None:
     """Run a worker as its supervisor asked, in the last argument."""
-    fields = json.loads(sys.argv[-1])
-    options = WorkerOptions(**{**fields, "duty": Duty.of_map(fields["duty"])})
+    work(WorkerOptions.of_text(sys.argv[-1]))
+
+
+def work(options: WorkerOptions) -> None:
+    """Work as this process, and leave."""
     leave_signals_to_supervisor()
     close_inherited_on_exec()
     keep_freed_memory()

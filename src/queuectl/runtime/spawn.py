@@ -1,6 +1,5 @@
 """Spawn: starting a worker as a fresh process, with a pipe that tells it when to stop. Keeping it is the caller's."""
 
-import json
 import os
 import sys
 import time
@@ -27,8 +26,7 @@ class Started(Value):
 
 def start_worker(target: Target, options: WorkerOptions) -> Started:
     """Start a worker; raises OSError when the host has no room for one."""
-    argv = [sys.executable, "-P", "-c", WORKER_CODE, json.dumps(options.as_dict(), default=Value.as_dict)]
-    env = {**clean_env(target), WORKER_VARIABLE: options.worker_id}
+    argv, env = command_of(target, options)
     control_end, control = os.pipe2(os.O_CLOEXEC)
     # One that logs to the file has nothing to say here: our own output may be the pipe of whoever waits for us.
     output = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC) if options.log_to_file else None
@@ -44,6 +42,12 @@ def start_worker(target: Target, options: WorkerOptions) -> Started:
     return Started(
         worker_id=options.worker_id, pid=pid, pidfd=os.pidfd_open(pid), control=control, since=time.monotonic()
     )
+
+
+def command_of(target: Target, options: WorkerOptions) -> tuple[list[str], dict[str, str]]:
+    """Return the arguments and the environment of a worker."""
+    argv = [sys.executable, "-P", "-c", WORKER_CODE, options.text]
+    return argv, {**clean_env(target), WORKER_VARIABLE: options.worker_id}
 
 
 def end_of(started: Started) -> process.Ended | None:

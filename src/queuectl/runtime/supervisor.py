@@ -1,4 +1,4 @@
-"""Supervisor: starts workers as fresh processes, replaces one that dies, and stops them in order."""
+"""Supervisor: has workers started, replaces one that dies by a fresh process, and stops them in order."""
 
 import json
 import os
@@ -17,11 +17,12 @@ from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.options import DRAIN_BYTE, NOW_BYTE, WorkerOptions
+from queuectl.runtime.reserve import fork_workers, wake
 from queuectl.runtime.spawn import Started, end_of, start_worker
 from queuectl.runtime.ticker import Ticker
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.store import workers
-from queuectl.system import cgroups, process
+from queuectl.system import process
 from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import lock_path
 from queuectl.system.logfile import LogFile
@@ -30,13 +31,14 @@ from queuectl.system.signals import STOP_SIGNALS, SignalPipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from queuectl.actions.rescue import Rescuer
     from queuectl.actions.upkeep import Upkeep
     from queuectl.store.database import Tx
     from queuectl.store.sqlite import SqliteDialect
+    from queuectl.system.forking import Forked
 
     Result = TypeVar("Result")
 
@@ -63,11 +65,19 @@ class Plan(Value):
 class Supervisor:
     """The main loop of the process that `worker start` stays in."""
 
-    def __init__(self, target: Target, plan: Plan, log: Log, on_ready: "Callable[[list[Started]], None]") -> None:
+    def __init__(
+        self,
+        target: Target,
+        plan: Plan,
+        log: Log,
+        on_ready: "Callable[[list[Started]], None]",
+        reserve: "Sequence[Forked]",
+    ) -> None:
         self._target = target
         self._plan = plan
         self._log = log
         self._on_ready: Callable[[list[Started]], None] | None = on_ready
+        self._reserve = [*reserve]
         self._loop = Loop()
         self._database = connect(target, is_patient=False)
         try:
@@ -107,7 +117,6 @@ class Supervisor:
     def run(self) -> None:
         """Keep the workers until told to stop or until they have nothing left to do."""
         close_inherited_on_exec()
-        cgroups.move_aside()
         signals = SignalPipe(STOP_SIGNALS)
         self._loop.watch(signals.fd, lambda: self._on_signals(signals.read()))
         self._heartbeat.start()
@@ -244,7 +253,8 @@ class Supervisor:
             log_to_file=self._plan.log_to_file,
         )
         try:
-            started = start_worker(self._target, options)
+            # Later ones start afresh: with threads and connections, this process must not be forked.
+            started = wake(self._reserve.pop(0), options) if self._reserve else start_worker(self._target, options)
         except OSError as error:
             self._log.warning("starved", f"cannot start a worker: {error}; trying again")
             self._owed.append(time.monotonic() + MAX_PAUSE_S / 10)
@@ -374,8 +384,9 @@ def main() -> None:
         log.info("started", f"{counted(len(started), 'worker')} started, detached")
 
     try:
+        reserve = fork_workers(target, plan.count, log_to_file=plan.log_to_file)
         log = Log("supervisor", form=plan.log_form, file=LogFile(target.home.worker_log))
-        supervisor = persistently(lambda: Supervisor(target, plan, log, ready), log)
+        supervisor = persistently(lambda: Supervisor(target, plan, log, ready, reserve), log)
         with log.crashes():
             supervisor.run()
     except QueuectlError as error:

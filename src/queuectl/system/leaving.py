@@ -24,9 +24,14 @@ def leave(code: int = 0) -> "NoReturn":
 
 def leave_now(code: int = 0) -> "NoReturn":
     """End this process whatever its threads do; what is printed by then is written where it can be."""
+    flush_streams()
+    os._exit(code)
+
+
+def flush_streams() -> None:
+    """Write what is printed by now where it can be."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (AttributeError, OSError, ValueError):
             pass  # there is none, nobody reads it, it is closed, or full: whoever minds has flushed it before
-    os._exit(code)

@@ -101,9 +101,10 @@ def reap(pid: int) -> Ended | None:
     found, status, usage = os.wait4(pid, os.WNOHANG)
     if found == 0:
         return None
+    code = os.waitstatus_to_exitcode(status)
     return Ended(
-        exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-        signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+        exit_code=code if code >= 0 else None,
+        signal=-code if code < 0 else None,
         cpu_ms=round((usage.ru_utime + usage.ru_stime) * 1000),
         peak_memory_bytes=usage.ru_maxrss * 1024,
     )
@@ -301,10 +302,14 @@ def start_own(
     return os.posix_spawn(argv[0], list(argv), dict(env), file_actions=actions, setsid=detached, setsigmask=mask)
 
 
+def become(argv: "Sequence[str]", env: "Mapping[str, str]") -> "NoReturn":
+    """Become one of our own processes: same pid, same streams, nothing else of the old."""
+    os.execve(argv[0], list(argv), dict(env))
+
+
 def start_over() -> "NoReturn":
     """Become the program this process was started as, anew: same pid, same arguments, nothing else of the old."""
-    env = {**os.environ, RESTARTED_VARIABLE: "1"}
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], env)
+    become([sys.executable, *sys.orig_argv[1:]], {**os.environ, RESTARTED_VARIABLE: "1"})
 
 
 def _posix_spawn(
