@@ -434,7 +434,8 @@ def test_a_run_whose_end_was_noted_is_settled_as_it_ended_and_not_run_again(db: 
     claim_one(db)
     lock.expect_ends()
     lock.note_start(Leader(seq=job.seq, run=1))
-    report = Report(outcome=Outcome.exited(0), output_tail=b"done\n", output_bytes=5, begun_s=1.0, ended_s=2.0)
+    cost = {"cpu_ms": 1, "peak_memory_bytes": 4096, "begun_s": 1.0, "ended_s": 2.0}
+    report = Report(outcome=Outcome.exited(0), output_tail=b"done\n", output_bytes=5, **cost)  # type: ignore[arg-type]
     lock.note_outcome(job.seq, 1, report.as_note())
     os.close(lock._fd)
 

@@ -11,7 +11,7 @@ def test_what_was_written_is_read_until_it_is_settled(tmp_path: Path) -> None:
     notes = EndNotes(lock)
 
     assert notes.open()
-    assert notes.add(7, 2, {"cpu_ms": 1, "output_tail": "é\n"})
+    assert notes.add(7, 2, '{"cpu_ms": 1, "output_tail": "é\\n"}')
     written = read_end_notes(lock)
     notes.clear()
 
@@ -22,7 +22,7 @@ def test_what_was_written_is_read_until_it_is_settled(tmp_path: Path) -> None:
 def test_a_worker_that_never_took_ahead_has_none(tmp_path: Path) -> None:
     lock = str(tmp_path / "w.lock")
 
-    assert not EndNotes(lock).add(1, 1, {})
+    assert not EndNotes(lock).add(1, 1, "{}")
     assert read_end_notes(lock) is None
 
 
@@ -30,7 +30,7 @@ def test_a_line_that_was_cut_off_says_nothing(tmp_path: Path) -> None:
     lock = str(tmp_path / "w.lock")
     notes = EndNotes(lock)
     notes.open()
-    notes.add(1, 1, {"cpu_ms": 1})
+    notes.add(1, 1, '{"cpu_ms": 1}')
 
     with open(path_of(lock), "ab") as file:
         file.write(b'[2, 1, {"cpu_m\n[3]\n\0\0\0\n"x"\n')
@@ -45,7 +45,7 @@ def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
     os.dup2(full, notes._fd, inheritable=False)
     os.close(full)
 
-    assert not notes.add(1, 1, {})
+    assert not notes.add(1, 1, "{}")
     notes.remove()
 
 

@@ -180,7 +180,7 @@ def _settle(
         hold_groups(tx, grouped)
     if len(ended) > 1:
         ended = sorted(ended, key=lambda pair: pair[0].job.seq)  # one order for all: no deadlocks
-    if not tx.dialect.is_local and len(short := [pair for pair in ended if can_wait(*pair)]) > 1:
+    if len(short := [pair for pair in ended if can_wait(*pair)]) > 1:
         now_s = clock.boot_s()
         runs = [(claim, attempts.record_of(claim, report, holder.host, tx.now, now_s)) for claim, report in short]
         settled = completing.complete_many(tx, runs)

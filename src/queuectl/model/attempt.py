@@ -30,17 +30,28 @@ class Report(Value):
     @property
     def is_short_success(self) -> bool:
         """Whether it ended well and printed little: all there is to say of it fits into a note."""
-        is_small = len(self.output_tail) <= NOTED_OUTPUT_BYTES and self.output_file is None
-        return self.outcome.is_success and self.outcome.exit_code == 0 and is_small and self.stderr_bytes is None
+        return (
+            self.outcome.exit_code == 0
+            and self.outcome.is_success
+            and len(self.output_tail) <= NOTED_OUTPUT_BYTES
+            and self.output_file is None
+            and self.stderr_bytes is None
+            and self.cpu_ms is not None  # else it never ran, or nobody knows
+            and self.peak_memory_bytes is not None
+            and self.begun_s is not None
+        )
 
-    def as_note(self) -> "dict[str, object]":
-        """Return a short success as a note that `of_note` reads."""
-        fields = {name: getattr(self, name) for name in _NOTED}
-        return {**fields, "output_tail": self.output_tail.decode("latin-1")} if self.output_tail else fields
+    def as_note(self) -> str:
+        """Return a short success as a line of JSON that `of_note` reads; by hand, for every command has one."""
+        tail = f', "output_tail": {_dumps(self.output_tail.decode("latin-1"))}' if self.output_tail else ""
+        return (
+            f'{{"cpu_ms": {self.cpu_ms}, "peak_memory_bytes": {self.peak_memory_bytes}, "output_bytes":'
+            f' {self.output_bytes}, "begun_s": {self.begun_s!r}, "ended_s": {self.ended_s!r}{tail}}}'
+        )
 
     @classmethod
     def of_note(cls, note: "Mapping[str, object]") -> "Report":
-        """Build from what `as_note` returned."""
+        """Build from what a line of `as_note` says."""
         tail = str(note.get("output_tail", "")).encode("latin-1")
         return cls(outcome=Outcome.exited(0), output_tail=tail, **{name: note[name] for name in _NOTED})  # type: ignore[arg-type]
 
@@ -59,6 +70,12 @@ class Report(Value):
 
 
 _NOTED = ("cpu_ms", "peak_memory_bytes", "output_bytes", "begun_s", "ended_s")
+
+
+def _dumps(text: str) -> str:
+    import json  # most commands print nothing
+
+    return json.dumps(text)
 
 
 class Attempt(Value):

@@ -29,6 +29,7 @@ class Log:
         self._source = source
         self._is_json = form == JSON
         self._file = file
+        self._held: list[bytes] | None = None
         self._dropped = 0
         self._poll = select.poll()
         self._poll.register(2, select.POLLOUT)
@@ -59,6 +60,16 @@ class Log:
             self.info("store", "the store can be used again")
 
     @contextmanager
+    def together(self) -> "Iterator[None]":
+        """Write the lines of a block at its end, several at once: to write one takes longer than to make it."""
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            self._write_together(held)
+
+    @contextmanager
     def crashes(self) -> "Iterator[None]":
         """Put whatever ends this process unforeseen into the log, where somebody finds it, and let it end."""
         try:
@@ -83,18 +94,34 @@ class Log:
         if self._file is not None:
             self._file.write(line)
             return
-        self._to_terminal(line.encode(errors="backslashreplace"))
+        if self._held is None:
+            self._to_terminal([line.encode(errors="backslashreplace")])
+        else:
+            self._held.append(line.encode(errors="backslashreplace"))
 
-    def _to_terminal(self, line: bytes) -> None:
-        """Write a line unless that would block: a reader that stands still costs lines, never the work."""
+    def _write_together(self, lines: "list[bytes]") -> None:
+        """Write lines, as many at once as a pipe takes in one piece: others write into it, too."""
+        batch: list[bytes] = []
+        size = 0
+        for line in lines:
+            if batch and size + len(line) > select.PIPE_BUF:
+                self._to_terminal(batch)
+                batch, size = [], 0
+            batch.append(line)
+            size += len(line)
+        if batch:
+            self._to_terminal(batch)
+
+    def _to_terminal(self, lines: "list[bytes]") -> None:
+        """Write lines unless that would block: a reader that stands still costs lines, never the work."""
         if not self._poll.poll(0):
-            self._dropped += 1
+            self._dropped += len(lines)
             return
         if self._dropped:
-            line = f"({self._dropped} lines left out: nobody read them)\n".encode() + line
+            lines.insert(0, f"({self._dropped} lines left out: nobody read them)\n".encode())
             self._dropped = 0
         try:
-            os.write(2, line)
+            os.write(2, b"".join(lines))
         except OSError:
             pass  # the terminal is gone; the work goes on
 

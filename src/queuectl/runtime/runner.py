@@ -203,8 +203,8 @@ class Runner:
     def _note_before(self) -> Leader:
         """Write down what will tell the command before it is started: this worker may die before it knows the pid."""
         job = self.claim.job
-        pipes = tuple(inode_of(output.write_fd) for output in self._outputs)
-        leader = Leader(seq=job.seq, run=job.run, begun=self._begun_s, pipes=pipes)
+        pipes = [inode_of(output.write_fd) for output in self._outputs]
+        leader = Leader(seq=job.seq, run=job.run, begun=self._begun_s, pipes=tuple(pipes))
         self._pad.lock.note_start(leader)
         return leader
 
@@ -328,7 +328,6 @@ class Runner:
         if self._is_watching_output:
             for output in self._outputs:
                 self._loop.unwatch(output.read_fd)
-        self._loop.unwatch(self._pidfd)
         os.close(self._pidfd)
 
     def _finish(self, outcome: Outcome, ended: process.Ended | None) -> None:

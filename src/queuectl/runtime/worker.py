@@ -492,11 +492,12 @@ class Worker:
 
     def _say(self, step: Step, ended: "Sequence[tuple[Claim, Report]]") -> None:
         reports = {claim.job.seq: (claim, report) for claim, report in ended}
-        for job in step.settled:
-            claim, report = reports[job.seq]
-            self._log.info(job.state, _ended_text(job, claim, report, step.now), job=job.id, run=job.run)
-        for claim in step.lost:
-            self._log.warning("lost", "claim was lost; nothing was written", job=claim.job.id, run=claim.job.run)
+        with self._log.together():
+            for job in step.settled:
+                claim, report = reports[job.seq]
+                self._log.info(job.state, _ended_text(job, claim, report, step.now), job=job.id, run=job.run)
+            for claim in step.lost:
+                self._log.warning("lost", "claim was lost; nothing was written", job=claim.job.id, run=claim.job.run)
 
 
 def _ran_ms(claim: "Claim", report: Report, now: int) -> int:

@@ -1,4 +1,4 @@
-"""Completing: the COMPLETE move for many jobs at once, on a server. One by one, and every other verdict: moves.py."""
+"""Completing: the COMPLETE move for many jobs at once. One by one, and every other verdict: moves.py."""
 
 from functools import cache
 
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from queuectl.model.job import Claim
     from queuectl.store.database import Tx
     from queuectl.store.dialect import Params
+
+_OUTCOME = """
+    state = 'completed', attempts = jobs.attempts + 1, finished_at = :now, exit_code = 0, error = NULL,
+    worker_id = NULL, cancel_requested = 0, units = NULL, updated_at = :now
+"""
+# Fenced as moves.settle is: a worker whose claim was lost changes no row.
+_COMPLETE = f"""
+    UPDATE jobs
+       SET {_OUTCOME}
+     WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id AND has_dependents = 0
+"""
 
 # What differs between the records of runs of one worker that ended well, and as what PostgreSQL keeps it.
 _OWN_TYPES = {
@@ -32,19 +43,30 @@ _OWN_TYPES = {
 
 
 def complete_many(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> list[Job]:
-    """Complete the jobs of runs of one worker that ended well, and write their records, by one statement of a server.
+    """Complete the jobs of runs of one worker that ended well, and write their records.
 
     Returns them as they are now. Those whose claim was lost, or for which others have come to wait, are left as they
     were: `settle` sees to each.
     """
+    done = _complete_here(tx, runs) if tx.dialect.is_local else _complete_on_server(tx, runs)
+    now = outcome_fields(State.COMPLETED, tx.now, 0, None, tx.now)
+    return [claim.job.replace(attempts=claim.job.attempts + 1, **now) for claim, _ in runs if claim.job.seq in done]
+
+
+def _complete_here(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> set[int]:
+    """Complete them one by one, and write the records by one statement; return the numbers of the jobs."""
+    records = {claim.job.seq: record for claim, record in runs if tx.changed(_COMPLETE, {"now": tx.now, **claim.fence})}
+    tx.insert_many(RECORDS, tuple(runs[0][1]), (tuple(record.values()) for record in records.values()))
+    return set(records)
+
+
+def _complete_on_server(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> set[int]:
+    """Complete them and write the records by one statement: to ask a server costs more than most of what it does."""
     record = runs[0][1]
     params: dict[str, Any] = {"now": tx.now, "worker_id": runs[0][0].job.worker_id}
     params |= {column: [each[column] for _, each in runs] for column in _OWN_TYPES}
     params |= {f"run_{column}": value for column, value in record.items() if column not in _OWN_TYPES}
-    rows = tx.rows(_complete_many_sql(tuple(record)), params)
-    done = {int(row[0] or 0) for row in rows}
-    now = outcome_fields(State.COMPLETED, tx.now, 0, None, tx.now)
-    return [claim.job.replace(attempts=claim.job.attempts + 1, **now) for claim, _ in runs if claim.job.seq in done]
+    return {int(row[0] or 0) for row in tx.rows(_complete_many_sql(tuple(record)), params)}
 
 
 @cache
@@ -56,8 +78,7 @@ def _complete_many_sql(columns: tuple[str, ...]) -> str:
             SELECT * FROM unnest({own}) AS ended({", ".join(_OWN_TYPES)})),
         completed AS (
             UPDATE jobs
-               SET state = 'completed', attempts = jobs.attempts + 1, finished_at = :now, exit_code = 0, error = NULL,
-                   worker_id = NULL, cancel_requested = 0, units = NULL, updated_at = :now
+               SET {_OUTCOME}
               FROM ended
              WHERE jobs.state = 'processing' AND jobs.seq = ended.job_seq AND jobs.run = ended.run
                AND jobs.worker_id = :worker_id AND jobs.has_dependents = 0

@@ -1,6 +1,6 @@
 """Moves: the only writer of jobs.state besides insert (jobs.py) and claim (claims.py). The table is in model/states.py.
 
-COMPLETE of many jobs at once, on a server, is in completing.py.
+COMPLETE of many jobs at once is in completing.py.
 
 Every statement names the states a move may leave in its WHERE, so a job that has moved on is never touched.
 """

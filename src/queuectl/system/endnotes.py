@@ -39,11 +39,11 @@ class EndNotes:
                 return False
         return True
 
-    def add(self, seq: int, run: int, note: "Mapping[str, object]") -> bool:
-        """Write down how a run ended; False means that it could not be, and must be settled at once."""
+    def add(self, seq: int, run: int, note: str) -> bool:
+        """Write down how a run ended, in JSON; False means that it could not be, and must be settled at once."""
         if self._fd < 0:
             return False
-        line = json.dumps([seq, run, note]).encode() + b"\n"
+        line = f"[{seq}, {run}, {note}]\n".encode()
         self._is_empty = False
         try:
             return os.write(self._fd, line) == len(line)

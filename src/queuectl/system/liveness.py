@@ -17,7 +17,7 @@ from queuectl.system.process import Left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 RECORD_BYTES = 128
 SUFFIX = ".lock"
@@ -112,8 +112,8 @@ class LifeLock:
         if place is None:
             place = self._free_places.pop() if self._free_places else len(self._places) + 1
             self._places[leader.seq] = place
-        pipes = " ".join(map(str, leader.pipes))
-        first = _first_words(leader.pid, leader.since)
+        first = _first_words(leader.pid, leader.since) if leader.pid else _NO_PID_YET
+        pipes = leader.pipes[0] if len(leader.pipes) == 1 else " ".join(map(str, leader.pipes))
         is_noted = self._write(place, f"{first} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
         if not is_noted:
             self._unnoted.add(leader.seq)
@@ -139,8 +139,8 @@ class LifeLock:
         """Make ready to write down how runs end, before jobs are taken ahead; False means that none may be."""
         return not self._unnoted and self._ends.open()
 
-    def note_outcome(self, seq: int, run: int, note: "Mapping[str, object]") -> bool:
-        """Write down how a run ended and strike its command out; False means that its end must be settled at once."""
+    def note_outcome(self, seq: int, run: int, note: str) -> bool:
+        """Write down in JSON how a run ended, and strike it out; False means that it must be settled at once."""
         if not self._ends.add(seq, run, note):
             return False
         self.note_end(seq)
@@ -169,6 +169,9 @@ class LifeLock:
 def _first_words(pid: int, since: float) -> str:
     """Return what changes once a command runs, always as long, so that it can be written over."""
     return f"{pid:>10} {since:>16.3f}"
+
+
+_NO_PID_YET = _first_words(0, 0.0)
 
 
 def lock_path(home: Home, worker_id: str) -> str:
