@@ -385,7 +385,7 @@ def test_a_run_that_failed_does_not_wait_for_the_others(worker: Worker, db: Data
 def test_after_a_lost_answer_what_is_in_hand_is_begun_once_and_settled_once(
     worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jobs = [add_job(db, command="echo x").seq for _ in range(40)]
+    jobs = [add_job(db, command="echo x").seq for _ in range(2 * hand.MOST)]
     let_it_be_quick(worker)
     commits = lose_answers(worker, monkeypatch, {1, 2, 3})
 

@@ -32,7 +32,7 @@ class Value:
             own = self.__dict__
             own.update(self._DEFAULTS)
             own.update(fields)
-            if len(own) != len(self.FIELDS) or not own.keys() <= self._NAMES:
+            if own.keys() != self._NAMES:
                 raise TypeError(_mismatch(type(self), fields))
 
     def __init_subclass__(cls) -> None:

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
     from queuectl.model.job import Claim
 
-TAKE_S = 0.02
+TAKE_S = 0.04
 """How long the jobs in hand should last, by the pace of the last commands."""
-HOLD_S = 0.05
+HOLD_S = 0.08
 """How long a job may lie in hand, and the end of a run be a mere note."""
-MOST = 32
+MOST = 64
 LONGEST_S = 1.0
 NEVER = float("inf")
 

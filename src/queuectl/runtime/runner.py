@@ -13,7 +13,7 @@ from queuectl.system import process
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
 from queuectl.system.liveness import Leader
 from queuectl.system.masking import Mask
-from queuectl.system.output import Kept, Output
+from queuectl.system.output import NOTHING_KEPT, Kept, Output
 from queuectl.system.pipes import inode_of
 from queuectl.system.secrets import find_secrets
 
@@ -36,7 +36,6 @@ STUCK_AFTER_S = 1.0
 STUCK_SCAN_EVERY_S = 1.0
 FILE_COMMAND_BYTES = 128 << 10
 NEVER = float("inf")
-NOTHING_KEPT = Kept(total_bytes=0, file=None, tail=b"")
 
 TIMEOUT = "timeout"
 DEADLINE = "deadline"

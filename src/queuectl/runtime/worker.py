@@ -10,8 +10,6 @@ from queuectl.actions.parking import let_go
 from queuectl.actions.settle import Holder, Step, can_wait, settle_and_claim
 from queuectl.errors import BadInput, StoreError
 from queuectl.model.attempt import Report
-from queuectl.model.states import State
-from queuectl.model.units import duration_text, rough_duration_text
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.environment import base_env
@@ -23,6 +21,7 @@ from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.options import NOW_BYTE, WorkerOptions
 from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
+from queuectl.runtime.telling import say_ends
 from queuectl.runtime.tenure import Tenure
 from queuectl.settings import resolve
 from queuectl.store import claims, config, inputs, workers
@@ -158,6 +157,16 @@ class Worker:
         is_leaving = bool(self._order) and not self._running
         is_busy = self._is_looking or is_leaving or self._is_time_to_settle(now)
         self._poll(now if is_busy else min(self._wake_at(), self._settle_by, self._hand.until))
+        self._work_off_hand()
+
+    def _work_off_hand(self) -> None:
+        """Begin one job in hand after the other, and look at nothing else meanwhile: it is not for long (HOLD_S)."""
+        hand = self._hand
+        while hand.claims and not (hand.returned or self._order or self._is_looking or self._heartbeat.is_given_up):
+            until = min(self._settle_by, hand.until, self._next_orders)
+            if self._loop.turned_at >= until:
+                return
+            self._poll(until)
 
     def _has_work(self) -> bool:
         """Whether this worker holds anything."""
@@ -207,7 +216,7 @@ class Worker:
 
     def _begin(self, now: float) -> None:
         """Begin what is in hand, as far as there are slots whose command is over."""
-        busy = sum(not runner.is_over for runner in self._running)
+        busy = len([runner for runner in self._running if not runner.is_over])
         while self._hand.claims and busy < self._options.slots and not self._order:
             self._start(self._hand.begin(now))
             busy += 1
@@ -233,7 +242,7 @@ class Worker:
         ended, self._ended = self._ended, []
         self._hand.returned = []
         if not step.is_alive:
-            self._say(step, ended)
+            say_ends(self._log, step, ended)
             self._start_over()
             return
         self._strike_out(ended)
@@ -247,7 +256,7 @@ class Worker:
                 self._hand.take(step.claimed, now)
             self._begin(now)
         finally:
-            self._say(step, ended)  # while the next ones run
+            say_ends(self._log, step, ended)  # while the next ones run
         self._collect(now)
         if step.stop:
             self._obey(step.stop)
@@ -489,32 +498,3 @@ class Worker:
             self._log.warning("settings", f"the settings do not fit this worker's environment: {error.message}")
         settings = self._settings
         self._heartbeat.follow(settings.worker_heartbeat_interval, settings.lock_lease_seconds)
-
-    def _say(self, step: Step, ended: "Sequence[tuple[Claim, Report]]") -> None:
-        reports = {claim.job.seq: (claim, report) for claim, report in ended}
-        with self._log.together():
-            for job in step.settled:
-                claim, report = reports[job.seq]
-                self._log.info(job.state, _ended_text(job, claim, report, step.now), job=job.id, run=job.run)
-            for claim in step.lost:
-                self._log.warning("lost", "claim was lost; nothing was written", job=claim.job.id, run=claim.job.run)
-
-
-def _ran_ms(claim: "Claim", report: Report, now: int) -> int:
-    if report.begun_s is None or report.ended_s is None:
-        return max(0, now - (claim.job.started_at or now))
-    return max(0, round((report.ended_s - report.begun_s) * 1000))
-
-
-def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
-    took = rough_duration_text(_ran_ms(claim, report, now))
-    if job.state is State.COMPLETED:
-        return f"completed in {took}"
-    if job.state is State.SCHEDULED and job.run_at is not None:
-        return f"snoozed (exit code {job.exit_code}, took {took}); again in {duration_text(job.run_at - now)}"
-    reason = f"{job.error or report.outcome.error}, took {took}"
-    if job.state is State.FAILED and job.run_at is not None:
-        return f"failed ({reason}); attempt {job.attempts}/{job.max_retries}, again in {(job.run_at - now) / 1000:g} s"
-    if job.state is State.DEAD:
-        return f"dead ({reason}); attempts {job.attempts}/{job.max_retries}"
-    return f"{job.state} ({reason})"

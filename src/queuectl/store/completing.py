@@ -4,6 +4,7 @@ from functools import cache
 
 from queuectl.model.job import Job
 from queuectl.model.states import State
+from queuectl.store.jobs import listed
 from queuectl.store.moves import RECORDS, outcome_fields
 
 TYPE_CHECKING = False
@@ -23,7 +24,8 @@ _OUTCOME = """
 _COMPLETE = f"""
     UPDATE jobs
        SET {_OUTCOME}
-     WHERE state = 'processing' AND seq = :seq AND run = :run AND worker_id = :worker_id AND has_dependents = 0
+     WHERE state = 'processing' AND run = :run AND worker_id = :worker_id AND has_dependents = 0 AND seq IN ({{seqs}})
+    RETURNING seq
 """
 
 # What differs between the records of runs of one worker that ended well, and as what PostgreSQL keeps it.
@@ -54,10 +56,24 @@ def complete_many(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> list[Job]
 
 
 def _complete_here(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> set[int]:
-    """Complete them one by one, and write the records by one statement; return the numbers of the jobs."""
-    records = {claim.job.seq: record for claim, record in runs if tx.changed(_COMPLETE, {"now": tx.now, **claim.fence})}
-    tx.insert_many(RECORDS, tuple(runs[0][1]), (tuple(record.values()) for record in records.values()))
-    return set(records)
+    """Complete them, a statement for those with the same run number, and write the records by one more."""
+    by_run: dict[int, list[int]] = {}
+    for claim, _ in runs:
+        by_run.setdefault(claim.job.run, []).append(claim.job.seq)
+    done: set[int] = set()
+    for run, seqs in by_run.items():
+        names, params = listed("seq", seqs)
+        fence = {"now": tx.now, "run": run, "worker_id": runs[0][0].job.worker_id}
+        done.update(int(row[0] or 0) for row in tx.rows(_complete_sql(names), {**params, **fence}))
+    tx.insert_many(
+        RECORDS, tuple(runs[0][1]), [tuple(record.values()) for claim, record in runs if claim.job.seq in done]
+    )
+    return done
+
+
+@cache
+def _complete_sql(names: str) -> str:
+    return _COMPLETE.format(seqs=names)
 
 
 def _complete_on_server(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> set[int]:

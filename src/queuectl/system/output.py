@@ -38,6 +38,9 @@ class Kept(Value):
     tail: bytes
 
 
+NOTHING_KEPT = Kept(total_bytes=0, file=None, tail=b"")
+
+
 class Part(Value):
     """A segment behind the head of an output: `begin` is where in the whole output its first byte stands."""
 
@@ -60,21 +63,16 @@ class Output:
     _is_blocking = True
 
     def __init__(self, path: str, *, tail_bytes: int, max_bytes: int, mask: "Mask | None" = None) -> None:
-        self.read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC)
+        self.read_fd, self.write_fd = os.pipe2(os.O_CLOEXEC)  # the command gets the second
         self._path = path
         self._tail_bytes = tail_bytes
         self._max_bytes = max_bytes
         self.mask = mask
 
-    @property
-    def write_fd(self) -> int:
-        """The end the command gets."""
-        return self._write_fd
-
     def started(self) -> None:
         """Let go of the command's end, once the command has it."""
-        os.close(self._write_fd)
-        self._write_fd = -1
+        os.close(self.write_fd)
+        self.write_fd = -1
 
     def pump(self) -> bool:
         """Take what is in the pipe, a bounded amount at a turn; False means its end was reached."""
@@ -99,7 +97,7 @@ class Output:
 
     def finish(self) -> Kept:
         """Take the rest, close everything and return what is kept. What outlives the command is not waited for."""
-        if self._write_fd >= 0:
+        if self.write_fd >= 0:
             self.started()
         # What is in the pipe now, and no more: somebody left in the background may print without end.
         end = self._taken + _waiting(self.read_fd)
@@ -108,6 +106,8 @@ class Output:
         if self.mask is not None:
             self._keep(self.mask.end())
         os.close(self.read_fd)
+        if not self._total and self.trouble is None:
+            return NOTHING_KEPT
         if self._file is None:
             return Kept(total_bytes=self._total, file=None, tail=self._tail(b""))
         try:
