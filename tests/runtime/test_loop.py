@@ -106,3 +106,25 @@ def test_each_turn_is_noted_for_the_heartbeat() -> None:
     loop.turn(time.monotonic() + 0.01)
 
     assert loop.turned_at > before
+
+
+def test_what_is_watched_once_rings_once_also_where_its_number_is_anothers_by_then() -> None:
+    loop, first, heard = Loop(), Pipe(), []
+    loop.watch_once(first.read_end, lambda: heard.append("first"))
+    first.ring()
+    loop.turn(time.monotonic() + 60)
+
+    kept = os.dup(first.read_end)  # as a process has that was just started: it stays readable
+    number = first.read_end
+    second = Pipe()
+    os.dup2(second.read_end, number)
+    loop.watch_once(number, lambda: heard.append("second"))
+    loop.turn(time.monotonic())
+    before = [*heard]
+    second.ring()
+    loop.turn(time.monotonic() + 60)
+
+    assert (before, heard) == (["first"], ["first", "second"])
+    os.close(kept)
+    first.close()
+    second.close()

@@ -14,6 +14,7 @@ class Loop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callable[[], None]] = {}
+        self._once: dict[int, Callable[[], None]] = {}
         self.turned_at = time.monotonic()
 
     def close(self) -> None:
@@ -24,6 +25,14 @@ class Loop:
         """Call back whenever a descriptor is readable or at its end."""
         self._callbacks[fd] = callback
         self._epoll.register(fd, select.EPOLLIN)
+
+    def watch_once(self, fd: int, callback: "Callable[[], None]") -> None:
+        """Call back when a descriptor is readable, and then never again: it may be closed without a word to us.
+
+        Whoever else has a copy of it then, as a process that was just started, rings no more with it.
+        """
+        self._once[fd] = callback
+        self._epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
 
     def unwatch(self, fd: int, callback: "Callable[[], None] | None" = None) -> None:
         """Forget a descriptor; do it before closing it, where that is in our hands.
@@ -44,7 +53,7 @@ class Loop:
     def turn(self, until: float) -> None:
         """Wait for the first event or until a monotonic time, and handle what came."""
         for fd, _ in self._epoll.poll(max(0.0, until - time.monotonic())):
-            callback = self._callbacks.get(fd)
+            callback = self._once.pop(fd, None) or self._callbacks.get(fd)
             if callback is not None:  # an earlier callback of this turn may have removed it
                 callback()
         self.turned_at = time.monotonic()

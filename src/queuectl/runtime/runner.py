@@ -186,7 +186,7 @@ class Runner:
                 outcome = Outcome.handed_back(error.reason)
             self._finish(outcome, None)
             return
-        self._loop.watch(self._pidfd, self._on_exit)
+        self._loop.watch_once(self._pidfd, self._on_exit)
 
     def _open_outputs(self) -> None:
         """Open the pipes that the command will print into."""
@@ -202,8 +202,8 @@ class Runner:
     def _note_before(self) -> Leader:
         """Write down what will tell the command before it is started: this worker may die before it knows the pid."""
         job = self.claim.job
-        pipes = [inode_of(output.write_fd) for output in self._outputs]
-        leader = Leader(seq=job.seq, run=job.run, begun=self._begun_s, pipes=tuple(pipes))
+        pipes = tuple([inode_of(output.write_fd) for output in self._outputs])
+        leader = Leader.of_row((job.seq, job.run, 0, 0.0, self._begun_s, pipes))
         self._pad.lock.note_start(leader)
         return leader
 
@@ -273,7 +273,6 @@ class Runner:
     def _on_exit(self) -> None:
         self.is_over = True
         self._ended_s = clock.boot_s()
-        self._loop.unwatch(self._pidfd)
 
     def _end(self) -> None:
         """Take what is left of a command that ended by itself."""

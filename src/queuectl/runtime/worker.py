@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 ORDERS_EVERY_S = 1.0
 SETTINGS_EVERY_S = 0.1
-UNTIL_IDLE_POLL_S = 0.05
+UNTIL_IDLE_POLL_S = 0.01
+UNTIL_IDLE_LONGEST_S = 0.5
 TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
 CUT_SHORT_PAUSE_S = 0.01
@@ -298,7 +299,8 @@ class Worker:
                 self._order = self._order or workers.DRAIN
             # Others still run something: their last settle rings no bell, so look again, ever more patiently.
             self._idle_looks += 1
-            self._next_look = min(self._next_look, now + UNTIL_IDLE_POLL_S * min(self._idle_looks, 10))
+            pause_s = min(UNTIL_IDLE_LONGEST_S, UNTIL_IDLE_POLL_S * 1.5 ** min(self._idle_looks, 10))
+            self._next_look = min(self._next_look, now + pause_s)
 
     def _wake_at(self) -> float:
         if not self._running:

@@ -104,7 +104,7 @@ class LifeLock:
 
     def note_life(self, now: float, lease_s: float) -> None:
         """Write down that this process lived, and renewed its lease, at a time on the boot-time clock."""
-        self._write(0, f"{now:.3f} {lease_s:.3f} {self._store}")
+        self._write(0, f"{now:.3f} {lease_s:.3f} {self._store}".encode())
 
     def note_start(self, leader: Leader) -> None:
         """Write down a command that is about to be started."""
@@ -113,8 +113,8 @@ class LifeLock:
             place = self._free_places.pop() if self._free_places else len(self._places) + 1
             self._places[leader.seq] = place
         first = _first_words(leader.pid, leader.since) if leader.pid else _NO_PID_YET
-        pipes = leader.pipes[0] if len(leader.pipes) == 1 else " ".join(map(str, leader.pipes))
-        is_noted = self._write(place, f"{first} {leader.seq} {leader.run} {leader.begun:.3f} {pipes}")
+        pipes = b" ".join([b"%d" % pipe for pipe in leader.pipes])
+        is_noted = self._write(place, b"%b %d %d %.3f %b" % (first, leader.seq, leader.run, leader.begun, pipes))
         if not is_noted:
             self._unnoted.add(leader.seq)
             self._ends.remove()  # a job without a note may have begun from now on
@@ -125,7 +125,7 @@ class LifeLock:
             self._unnoted.discard(leader.seq)
             self.note_start(leader.replace(pid=pid, since=since))
         else:
-            self._put(self._places[leader.seq], _first_words(pid, since).encode())
+            self._put(self._places[leader.seq], _first_words(pid, since))
 
     def note_end(self, seq: int) -> None:
         """Strike a command out."""
@@ -156,8 +156,8 @@ class LifeLock:
         remove_file(self.path)
         os.close(self._fd)
 
-    def _write(self, place: int, text: str) -> bool:
-        return self._put(place, text.ljust(RECORD_BYTES - 1).encode() + b"\n")
+    def _write(self, place: int, words: bytes) -> bool:
+        return self._put(place, words.ljust(RECORD_BYTES - 1) + b"\n")
 
     def _put(self, place: int, words: bytes) -> bool:
         try:
@@ -166,9 +166,9 @@ class LifeLock:
             return False  # no space: what the commands carry in their environment still tells them
 
 
-def _first_words(pid: int, since: float) -> str:
+def _first_words(pid: int, since: float) -> bytes:
     """Return what changes once a command runs, always as long, so that it can be written over."""
-    return f"{pid:>10} {since:>16.3f}"
+    return b"%10d %16.3f" % (pid, since)
 
 
 _NO_PID_YET = _first_words(0, 0.0)
