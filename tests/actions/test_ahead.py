@@ -121,12 +121,14 @@ def test_several_short_runs_are_settled_at_once_each_with_its_record(db: Databas
 
 def test_among_several_a_claim_that_was_lost_and_one_others_wait_for_are_seen_to(db: Database) -> None:
     add_worker(db)
-    kept, lost, awaited = (add_job(db).seq for _ in range(3))
-    claims = step(db, 1, 2).claimed
+    add_worker(db, "w2")
+    kept, lost, anothers, awaited = (add_job(db).seq for _ in range(4))
+    claims = step(db, 1, 3).claimed
     child = add_job(db, State.BLOCKED, waits_for=1)
 
     def meanwhile(tx: Tx) -> None:
         tx.changed("UPDATE jobs SET run = run + 1 WHERE seq = :seq", {"seq": lost})
+        tx.changed("UPDATE jobs SET worker_id = 'w2' WHERE seq = :seq", {"seq": anothers})  # put back, taken again
         tx.changed("UPDATE jobs SET has_dependents = 1 WHERE seq = :seq", {"seq": awaited})
         tx.insert("edges", {"child_seq": child.seq, "parent_seq": awaited, "kind": "ok", "state": "waiting"})
 
@@ -135,9 +137,10 @@ def test_among_several_a_claim_that_was_lost_and_one_others_wait_for_are_seen_to
     after = settle_and_claim(db, HOLDER, [(claim, DONE) for claim in claims], 0, {})
 
     assert sorted(job.seq for job in after.settled) == [kept, awaited]
-    assert [claim.job.seq for claim in after.lost] == [lost]
-    assert get_job(db, lost).state is State.PROCESSING
-    assert get_runs(db, lost)[:-1] == []
+    assert [claim.job.seq for claim in after.lost] == [lost, anothers]
+    for seq in (lost, anothers):
+        assert get_job(db, seq).state is State.PROCESSING
+        assert get_runs(db, seq)[:-1] == []
     assert get_job(db, child.seq).state is State.PENDING
 
 

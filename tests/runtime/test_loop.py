@@ -128,3 +128,22 @@ def test_what_is_watched_once_rings_once_also_where_its_number_is_anothers_by_th
     os.close(kept)
     first.close()
     second.close()
+
+
+def test_who_was_closed_without_a_word_takes_nothing_from_one_that_is_watched_once_under_its_number() -> None:
+    loop, first, heard = Loop(), Pipe(), []
+
+    def bell() -> None:
+        heard.append("bell")
+
+    loop.watch(first.read_end, bell)
+    second = Pipe()
+    os.dup2(second.read_end, first.read_end)  # closes it, as a library does that connects again
+    loop.watch_once(first.read_end, lambda: heard.append("end"))
+    loop.unwatch(first.read_end, bell)
+    second.ring()
+    loop.turn(time.monotonic() + 10)
+
+    assert heard == ["end"]
+    first.close()
+    second.close()

@@ -40,7 +40,7 @@ def name_of(pid: int) -> str:
 def channels_of(pid: int) -> set[str]:
     """Return the pipes and sockets that a process holds, but for its output."""
     folder = f"/proc/{pid}/fd"
-    found = {fd: os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder) if fd not in "12"}
+    found = {fd: os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder) if fd not in ("1", "2")}
     return {target for target in found.values() if re.match(r"(pipe|socket):", target)}
 
 

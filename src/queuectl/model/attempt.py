@@ -36,13 +36,16 @@ class Report(Value):
             and len(self.output_tail) <= NOTED_OUTPUT_BYTES
             and self.output_file is None
             and self.stderr_bytes is None
-            and self.cpu_ms is not None  # else it never ran, or nobody knows
-            and self.peak_memory_bytes is not None
-            and self.begun_s is not None
         )
 
+    @property
+    def can_be_noted(self) -> bool:
+        """Whether it is a short success of which all is known that a note says."""
+        is_known = self.cpu_ms is not None and self.peak_memory_bytes is not None
+        return is_known and self.begun_s is not None and self.ended_s is not None and self.is_short_success
+
     def as_note(self) -> str:
-        """Return a short success as a line of JSON that `of_note` reads; by hand, for every command has one."""
+        """Return one that can be noted as a line of JSON that `of_note` reads; by hand, for every command has one."""
         tail = f', "output_tail": {_dumps(self.output_tail.decode("latin-1"))}' if self.output_tail else ""
         return (
             f'{{"cpu_ms": {self.cpu_ms}, "peak_memory_bytes": {self.peak_memory_bytes}, "output_bytes":'

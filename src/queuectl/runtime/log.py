@@ -113,13 +113,16 @@ class Log:
             self._to_terminal(batch)
 
     def _to_terminal(self, lines: "list[bytes]") -> None:
-        """Write lines unless that would block: a reader that stands still costs lines, never the work."""
+        """Write lines unless that would block: a reader that stands still costs lines, never the work.
+
+        A pipe that says it can be written to takes PIPE_BUF bytes for sure, and what goes beyond that may wait.
+        """
+        if self._dropped and self._poll.poll(0):
+            left_out, self._dropped = self._dropped, 0
+            self._to_terminal([f"({left_out} lines left out: nobody read them)\n".encode()])
         if not self._poll.poll(0):
             self._dropped += len(lines)
             return
-        if self._dropped:
-            lines.insert(0, f"({self._dropped} lines left out: nobody read them)\n".encode())
-            self._dropped = 0
         try:
             os.write(2, b"".join(lines))
         except OSError:

@@ -31,6 +31,7 @@ class Loop:
 
         Whoever else has a copy of it then, as a process that was just started, rings no more with it.
         """
+        self._callbacks.pop(fd, None)  # of another that was closed without a word: the number is not its any more
         self._once[fd] = callback
         self._epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
 

@@ -12,12 +12,14 @@ from queuectl.actions.connect import load_driver
 from queuectl.runtime.options import WorkerOptions
 from queuectl.runtime.spawn import Started, command_of
 from queuectl.system import cgroups, forking, guise, process
+from queuectl.system.limits import OWN_FILES, allow_open_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queuectl.actions.connect import Target
     from queuectl.system.forking import Forked
 
+FILES_PER_WORKER = 2  # its pidfd and the pipe that tells it what to do
 _LENGTH_BYTES = 4
 
 
@@ -31,8 +33,9 @@ def fork_workers(target: "Target", count: int, *, log_to_file: bool) -> "list[Fo
     if not guise.can_change():
         return []
     _load(target)
+    files = allow_open_files(OWN_FILES + count * FILES_PER_WORKER)
     waiting: list[Forked] = []
-    while len(waiting) < count and forking.can_fork():
+    while len(waiting) < min(count, (files - OWN_FILES) // FILES_PER_WORKER) and forking.can_fork():
         try:
             waiting.append(forking.fork(partial(_wait, target), is_silent=log_to_file))
         except OSError:

@@ -205,7 +205,7 @@ class Worker:
     def _end(self, claim: "Claim", report: Report, now: float) -> None:
         """Set a run that is over aside: with a note of how it ended where it may wait, else to be settled at once."""
         job = claim.job
-        may_wait = bool(self._hand.claims) and can_wait(claim, report)
+        may_wait = bool(self._hand.claims) and report.can_be_noted and can_wait(claim, report)
         if may_wait and self._identity.lock.note_outcome(job.seq, job.run, report.as_note()):
             self._settle_by = min(self._settle_by, now + HOLD_S)
         else:

@@ -1,6 +1,6 @@
 """Completing: the COMPLETE move for many jobs at once. One by one, and every other verdict: moves.py."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 from queuectl.model.job import Job
 from queuectl.model.states import State
@@ -71,7 +71,7 @@ def _complete_here(tx: "Tx", runs: "Sequence[tuple[Claim, Params]]") -> set[int]
     return done
 
 
-@cache
+@lru_cache(maxsize=64)
 def _complete_sql(names: str) -> str:
     return _COMPLETE.format(seqs=names)
 

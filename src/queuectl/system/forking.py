@@ -40,15 +40,26 @@ def fork(work: "Callable[[], None]", *, is_silent: bool) -> Forked:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         pid = os.fork()
+    except OSError:
+        os.close(control)
+        raise
+    else:
         if pid == 0:
             _be_child(work, control_end, is_silent=is_silent)
-        return Forked(pid=pid, pidfd=os.pidfd_open(pid), control=control)
-    except OSError:
-        os.close(control)  # a child that is there already ends of it
-        raise
+        return Forked(pid=pid, pidfd=_pidfd_of(pid, control), control=control)
     finally:
         os.close(control_end)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _pidfd_of(pid: int, control: int) -> int:
+    """Return what tells of a child's end; where there is none to be had, the child ends of the end of its pipe."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        os.close(control)
+        os.waitpid(pid, 0)
+        raise
 
 
 def _be_child(work: "Callable[[], None]", control_end: int, *, is_silent: bool) -> "NoReturn":
