@@ -27,6 +27,7 @@ from queuectl.runtime.worker import SETTINGS_EVERY_S, Worker
 from queuectl.store import attempts, config, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel
+from queuectl.system.endnotes import read_end_notes
 from queuectl.system.process import is_over
 from tests.program import wait_for
 from tests.store.rows import add_job, get_job, get_runs
@@ -353,6 +354,45 @@ def test_a_command_that_is_not_short_lets_the_others_go(worker: Worker, db: Data
 
     assert (held, running(worker), in_hand(worker)) == (others, [first], [])
     assert [(get_job(db, seq).state, get_runs(db, seq)) for seq in others] == [(State.PENDING, [])] * 2
+    stop_all(worker)
+
+
+def test_a_job_that_is_cancelled_in_hand_never_begins(worker: Worker, db: Database) -> None:
+    first, cancelled, other = (add_job(db, command=command).seq for command in ("sleep 600", "true", "true"))
+    let_it_be_quick(worker)
+    worker._turn()
+    held = in_hand(worker)
+
+    db.write(lambda tx: request_cancel(tx, cancelled))
+    worker._take_orders(time.monotonic())
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, cancelled).state is not State.PROCESSING), "its settle")
+
+    assert held == [cancelled, other]
+    assert get_job(db, cancelled).state is State.CANCELLED
+    assert running(worker) == [first]
+    stop_all(worker)
+
+
+def test_an_end_is_noted_before_the_next_command_begins(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [add_job(db, command="true").seq for _ in range(4)]
+    let_it_be_quick(worker)
+    for module in (hand, worker_module):
+        monkeypatch.setattr(module, "HOLD_S", 600.0)
+    begun: list[tuple[int, list[int]]] = []
+    start = worker._start
+
+    def note_and_start(claim: Claim) -> None:
+        noted = read_end_notes(worker._identity.lock.path) or {}
+        begun.append((claim.job.seq, sorted(seq for seq, _ in noted)))
+        start(claim)
+
+    monkeypatch.setattr(worker, "_start", note_and_start)
+
+    wait_for(lambda: turn(worker, db, lambda _: len(begun) == len(jobs)), "the last to begin")
+
+    assert begun == [(seq, jobs[:place]) for place, seq in enumerate(jobs)]
     stop_all(worker)
 
 

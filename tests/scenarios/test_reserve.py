@@ -87,6 +87,8 @@ def test_a_forked_worker_that_is_killed_is_replaced_by_a_fresh_one(cli: Cli) -> 
     found = {str(one["id"]): int(str(one["pid"])) for one in wait_for_workers(cli, COUNT)}
 
     (fresh,) = found.keys() - workers.keys()
+    # A signal to the group of the supervisor must not find a command that has no session of its own yet.
+    assert {os.getpgid(pid) == pid for pid in found.values()} == {True}
     assert environment_of(found[fresh])["QUEUECTL_WORKER"] == fresh
     assert name_of(found[fresh]) != name_of(supervisor)
 

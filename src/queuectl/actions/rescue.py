@@ -240,16 +240,15 @@ def _note_stuck(claim: "Claim", pids: "Sequence[int]", tx: "Tx") -> str:
 
 
 def _settle(reports: "Sequence[tuple[Orphan, Report | None]]", environ: "Mapping[str, str]", tx: "Tx") -> list[str]:
-    notes = []
+    notes: list[str] = []
+    never_begun: list[Claim] = []
     tx.lock(key for orphan, _ in reports for key in orphan.claim.job.limit_list)
     hold_groups(tx, {name for orphan, _ in reports if (name := orphan.claim.job.group_name) is not None})
     for orphan, known in reports:
         claim = orphan.claim
         where = orphan.worker.host if orphan.worker else host.host_name()
         if known is None and not put_back(tx, [claim]):
-            notes.append(
-                f"job {claim.job.id} run {claim.job.run}: its worker was lost before it began it; it waits again"
-            )
+            never_begun.append(claim)
             continue
         report = known or Report(outcome=Outcome.handed_back("its worker was lost before it began"))
         job = settle(tx, claim, report, where, environ)
@@ -259,4 +258,15 @@ def _settle(reports: "Sequence[tuple[Orphan, Report | None]]", environ: "Mapping
         tx.wake()
         how = report.outcome.error or "had ended well before its worker was lost"
         notes.append(f"job {job.id} run {job.run}: {how}; the job is {job.state} now")
-    return notes
+    return [*notes, *_never_begun_notes(never_begun)]
+
+
+def _never_begun_notes(claims: "Sequence[Claim]") -> list[str]:
+    """Say of jobs in hand that they wait again; of many in one line, or what was lost would drown in it."""
+    if len(claims) > 1:
+        names = f"job {claims[0].job.id} and {len(claims) - 1} more"
+        return [f"{names}: their worker was lost before it began them; they wait again"]
+    return [
+        f"job {claim.job.id} run {claim.job.run}: its worker was lost before it began it; it waits again"
+        for claim in claims
+    ]

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 
 
 def say_ends(log: "Log", step: "Step", ended: "Sequence[tuple[Claim, Report]]") -> None:
-    """Say what became of each run that a step settled, and of those whose claim was lost."""
+    """Say what became of each run that a step settled, and of those whose claim was lost.
+
+    A job that was given back without a run, and could not go back in the line, is settled too: somebody cancelled it.
+    """
     reports = {claim.job.seq: (claim, report) for claim, report in ended}
     with log.together():
         for job in step.settled:
-            claim, report = reports[job.seq]
-            log.info(job.state, _ended_text(job, claim, report, step.now), job=job.id, run=job.run)
+            if job.seq in reports:
+                claim, report = reports[job.seq]
+                log.info(job.state, _ended_text(job, claim, report, step.now), job=job.id, run=job.run)
+            else:
+                log.info(job.state, f"{job.state} before it began", job=job.id, run=job.run)
         for claim in step.lost:
             log.warning("lost", "claim was lost; nothing was written", job=claim.job.id, run=claim.job.run)
 

@@ -183,12 +183,12 @@ class Worker:
             until = min(until, runner.next_tick())
         self._loop.turn(until)
         now = self._loop.turned_at
-        if self._hand.claims:
-            self._begin(now)  # before what has ended is looked at: the next command does not wait for that
         processes = process.Processes()
         for runner in self._running:
             runner.tick(now, processes)
-        self._collect(now)
+        self._collect(now)  # notes ends before the next command begins: should we be killed then, they stand
+        if self._hand.claims:
+            self._begin(now)
 
     def _collect(self, now: float) -> None:
         """Set the runs that are over aside for the next settle; say of the others that they run."""

@@ -55,10 +55,18 @@ class on_stop_signals:  # noqa: N801 - used as a statement: `with on_stop_signal
 
 
 def leave_signals_to_supervisor() -> None:
-    """Ignore what asks to stop: a worker obeys its supervisor alone, which such a signal reaches, too."""
+    """Ignore what asks to stop, in a group of our own: a worker obeys its supervisor alone, whom it reaches as well.
+
+    Else a signal to the whole group (a Ctrl-C) would also find a command that was started this moment, before it has a
+    session of its own, and end it.
+    """
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     _keep_going()
+    try:
+        os.setpgid(0, 0)
+    except PermissionError:
+        pass  # it leads a session, and so a group, already
 
 
 def _keep_going() -> None:
