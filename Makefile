@@ -42,7 +42,7 @@ docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 screenshots: .venv/.dev ## Take the pictures of the dashboard in docs/images anew (needs Chromium)
 	@$(PY) -m docs.screenshots $(ARGS)
 
-bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 20 minutes); ARGS='--only drain' picks some
+bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 16 minutes); ARGS='--only drain' picks some
 	@sh benchmarks/packages.sh
 	@$(PY) -m benchmarks full $(ARGS)
 

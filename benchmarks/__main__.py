@@ -77,7 +77,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure queuectl side by side.")
-    parser.add_argument("size", choices=["quick", "full"], help="quick takes under 2 minutes, full about 20")
+    parser.add_argument("size", choices=["quick", "full"], help="quick takes under 2 minutes, full about 16")
     parser.add_argument(
         "--only", action="append", choices=MODULES, metavar="WORD", default=[], help=f"one of: {', '.join(MODULES)}"
     )

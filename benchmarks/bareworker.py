@@ -17,6 +17,10 @@ from queuectl.system.memory import keep_freed_memory
 
 SPEC = JobSpec(command="true", cwd="/")
 DONE = Report(outcome=Outcome.exited(0))
+SHORT = DONE.replace(cpu_ms=1, peak_memory_bytes=1 << 20, begun_s=0.0, ended_s=0.0)
+"""A run of which nothing follows, so that several are settled at once."""
+HANDFUL = 50
+"""As many no-ops as one worker takes ahead here."""
 LEASE_S = 60
 
 
@@ -59,6 +63,18 @@ class BareWorker:
             if not self.step():
                 raise AssertionError("the queue ran dry")
         self.step()
+        return clock() - begun
+
+    def work_off_by_the_handful(self, jobs: int, clock: Callable[[], float] = time.perf_counter) -> float:
+        """Do the same with several in one transaction, as a worker does whose commands are short."""
+        begun, left, ended = clock(), jobs, list[tuple[Claim, Report]]()
+        while left or ended:
+            ahead = min(HANDFUL, left) - 1
+            step = settle_and_claim(self.database, self._holder, ended, min(1, left), {}, ahead=max(0, ahead))
+            ended = [(claim, SHORT) for claim in step.claimed]
+            if left and not ended:
+                raise AssertionError("the queue ran dry")
+            left -= len(ended)
         return clock() - begun
 
     def submit(self, jobs: int, spec: JobSpec = SPEC) -> None:

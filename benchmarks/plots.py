@@ -13,6 +13,7 @@ from benchmarks.bench import KINDS, SQLITE
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure, Value
 from benchmarks.peers.table import DRAINS, by_peer, numbers
+from benchmarks.workloads.core import BY_THE_HANDFUL
 from benchmarks.workloads.growth import DEPTH_SERIES
 
 Figures = Mapping[str, Sequence[Figure]]
@@ -96,7 +97,8 @@ def draw_growth(canvas: Canvas, figures: Figures) -> None:
 def draw_job_time(canvas: Canvas, figures: Figures) -> None:
     """Draw where the CPU time of one job goes, and that of xargs beside it."""
     axes = canvas.subplots()
-    store_us = next(_number(each.values["cpu_us"]) for each in figures["core"] if each.what.endswith(SQLITE))
+    handful = f"claim + settle {BY_THE_HANDFUL}, {SQLITE}"
+    store_us = next(_number(each.values["cpu_us"]) for each in figures["core"] if each.what == handful)
     rows: dict[str, list[float]] = {}
     for width in (2, 1):
         shares = {

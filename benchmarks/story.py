@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.bench import POSTGRES, SQLITE
 from benchmarks.figures import Figure, number
+from benchmarks.workloads.core import BY_THE_HANDFUL, ONE_BY_ONE
 
 Figures = Mapping[str, Sequence[Figure]]
 """By workload."""
@@ -16,7 +17,7 @@ AT_ONCE = 100
 
 def where_the_time_goes(figures: Figures) -> str:
     """Return the parts of one job with one worker on SQLite, by the CPU and by the clock."""
-    core = _find(figures, "core", f"claim + settle without a command, {SQLITE}")
+    core = _find(figures, "core", f"claim + settle {BY_THE_HANDFUL}, {SQLITE}")
     shares = {
         (figure.values["language"], figure.values["by"]): figure.values
         for figure in figures.get("limit", ())
@@ -43,7 +44,7 @@ def _parts(c: Mapping[str, object] | None, python: Mapping[str, object], store_u
         start = {"start, run and end of /bin/sh, from Python": python_us}
     return {
         **{part: us for part, us in start.items() if us is not None},
-        "claim + settle, timed alone": store_us,
+        "claim + settle by the handful, timed alone": store_us,
         "the rest of the worker": job_us - python_us - store_us,
         "together": job_us,
     }
@@ -51,17 +52,18 @@ def _parts(c: Mapping[str, object] | None, python: Mapping[str, object], store_u
 
 def how_far_one_file_goes(figures: Figures) -> str:
     """Return how many jobs a second one SQLite file takes, and how busy some loads keep it."""
-    core = _find(figures, "core", f"claim + settle without a command, {SQLITE}")
+    core = _find(figures, "core", f"claim + settle {ONE_BY_ONE}, {SQLITE}")
+    handful = _find(figures, "core", f"claim + settle {BY_THE_HANDFUL}, {SQLITE}")
     drains = [figure for figure in _there(figures, "drain") if figure.values["kind"] == SQLITE]
-    if core is None or not drains:
+    if core is None or handful is None or not drains:
         return NOT_MEASURED
-    us, most = _value(core, "wall_us"), statistics.median(core.absolute)
+    us, short_us, most = _value(core, "wall_us"), _value(handful, "wall_us"), statistics.median(core.absolute)
     best = max(drains, key=lambda each: statistics.median(each.absolute))
     best_rate = statistics.median(best.absolute)
-    loads = [(what, AT_ONCE / seconds) for seconds, what in LOADS]
-    loads += [(f"no-ops, the quickest drain here (`worker start {best.values['flags']}`)", best_rate)]
-    loads += [(TOO_MUCH[1], AT_ONCE / TOO_MUCH[0])]
-    rows = "".join(f"| {what} | {number(rate)} | {_busy(rate * us / 1e6)} |\n" for what, rate in loads)
+    loads = [(what, AT_ONCE / seconds, us) for seconds, what in LOADS]
+    loads += [(f"no-ops, the quickest drain here (`worker start {best.values['flags']}`)", best_rate, short_us)]
+    loads += [(TOO_MUCH[1], AT_ONCE / TOO_MUCH[0], us)]
+    rows = "".join(f"| {what} | {number(rate)} | {_busy(rate * each / 1e6)} |\n" for what, rate, each in loads)
     widths = ", ".join(
         f"`{figure.values['flags']}` {number(statistics.median(figure.absolute))}"
         for figure in drains
@@ -69,7 +71,8 @@ def how_far_one_file_goes(figures: Figures) -> str:
     )
     return (
         f"Claim and settle of a job hold the file for {number(us)} us, so that it takes at most some {number(most)} "
-        f"jobs a second, whoever runs them. By that:\n\n"
+        f"jobs a second, whoever runs them; short ones, which are taken by the handful, for {number(short_us)} us "
+        f"each. By that:\n\n"
         f"| what you have | jobs a second | the file is busy |\n|---|---|---|\n{rows}\n"
         f"More workers than cores wait for each other as well; no-ops a second by `worker start`: {widths}.\n"
     )
@@ -81,7 +84,7 @@ def _busy(share: float) -> str:
 
 def what_a_job_costs_on_postgres(figures: Figures) -> str:
     """Return how much of a job's time on PostgreSQL its worker only waits."""
-    core = _find(figures, "core", f"claim + settle without a command, {POSTGRES}")
+    core = _find(figures, "core", f"claim + settle {ONE_BY_ONE}, {POSTGRES}")
     if core is None:
         return NOT_MEASURED
     wall_us, cpu_us = _value(core, "wall_us"), _value(core, "cpu_us")
