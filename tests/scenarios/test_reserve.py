@@ -32,9 +32,11 @@ def start_workers(cli: Cli, *prefix: str) -> tuple[int, dict[str, int]]:
     return supervisor.pid, {str(worker["id"]): int(str(worker["pid"])) for worker in found}
 
 
-def name_of(pid: int) -> str:
-    """Return the name that the kernel gave to a process, which a fork keeps and a start afresh changes."""
-    return Path(f"/proc/{pid}/comm").read_text().strip()
+def is_fresh(pid: int) -> bool:
+    """Whether a process shows the environment it was started with, beyond its stack, and not one it made itself."""
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    stack, environment = int(stat[28 - 3]), int(stat[50 - 3])
+    return environment > stack
 
 
 def channels_of(pid: int) -> set[str]:
@@ -49,8 +51,10 @@ def test_a_forked_worker_shows_its_own_id_and_nothing_of_the_job_it_was_started_
 
     supervisor, workers = start_workers(cli, "env", *marks)
 
-    usual = point_at(cli.target, cli.environ)
-    assert {name_of(pid) for pid in workers.values()} == {name_of(supervisor)}
+    usual = point_at(cli.target, environment_of(supervisor))
+    for mark in marks:
+        usual.pop(mark.partition("=")[0])
+    assert [is_fresh(pid) for pid in (supervisor, *workers.values())] == [True] + [False] * COUNT
     for worker_id, pid in workers.items():
         assert environment_of(pid) == {**usual, "QUEUECTL_WORKER": worker_id}
         assert worker_id in Path(f"/proc/{pid}/cmdline").read_text()
@@ -79,7 +83,7 @@ def test_every_forked_worker_leaves_when_its_supervisor_is_killed(cli: Cli) -> N
 
 
 def test_a_forked_worker_that_is_killed_is_replaced_by_a_fresh_one(cli: Cli) -> None:
-    supervisor, workers = start_workers(cli)
+    _, workers = start_workers(cli)
     killed = next(iter(workers.values()))
 
     os.kill(killed, signal.SIGKILL)
@@ -90,7 +94,7 @@ def test_a_forked_worker_that_is_killed_is_replaced_by_a_fresh_one(cli: Cli) -> 
     # A signal to the group of the supervisor must not find a command that has no session of its own yet.
     assert {os.getpgid(pid) == pid for pid in found.values()} == {True}
     assert environment_of(found[fresh])["QUEUECTL_WORKER"] == fresh
-    assert name_of(found[fresh]) != name_of(supervisor)
+    assert {pid for pid in found.values() if is_fresh(pid)} == {found[fresh]}
 
 
 @on_sqlite

@@ -6,6 +6,7 @@ import time
 
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, settings_of
+from queuectl.actions.endings import has_ties
 from queuectl.actions.parking import let_go
 from queuectl.actions.settle import Holder, Step, can_wait, settle_and_claim
 from queuectl.errors import BadInput, StoreError
@@ -210,6 +211,8 @@ class Worker:
             self._settle_by = min(self._settle_by, now + HOLD_S)
         else:
             self._settle_by = now
+            if has_ties(job) and not report.outcome.is_success:
+                self._hand.give_back()  # what follows from a failure may be that the others are not to run
             if job.seq not in self._hand.late:  # it ran from when it was taken until now
                 report = report.replace(begun_s=None, ended_s=None)
         self._hand.late.discard(job.seq)
