@@ -151,6 +151,7 @@ def test_a_leader_that_was_noted_is_ended_though_nothing_of_it_carries_a_mark() 
 def test_what_a_dead_leader_left_in_its_session_is_ended_when_it_is_older_than_the_last_sign_of_life() -> None:
     started = Started("env -i sleep 600 & exec env -i true")
     wait_for(lambda: is_over(started.pid) or None, "the end of the leader")
+    wait_for(lambda: not pids_with(CLAIM_VARIABLE, started.mark) or None, "the cleared environment")
     (left,) = living(Processes().tree(started.pid, started.mark, {}))
     reap(started.pid)
     now = clock.boot_s()
