@@ -82,11 +82,11 @@ class NotifyBell(Bell):
         self._callback = callback
         dialect.listen(channel)
         self._watched = dialect.descriptor
-        loop.watch(self._watched[0], callback)
+        loop.watch(self._watched[0], self._rung)
 
     def close(self) -> None:
         """Stop listening, so that waits on one connection do not pile up."""
-        self._loop.unwatch(self._watched[0], self._callback)
+        self._loop.unwatch(self._watched[0], self._rung)
         self._dialect.unlisten()
 
     def attend(self) -> None:
@@ -94,9 +94,13 @@ class NotifyBell(Bell):
         if self._dialect.take_notified():
             self._callback()
         if self._dialect.connection.closed:
-            self._loop.unwatch(self._watched[0], self._callback)
+            self._loop.unwatch(self._watched[0], self._rung)
             self._watched = (-1, -1)
         elif self._dialect.descriptor != self._watched:
-            self._loop.unwatch(self._watched[0], self._callback)
+            self._loop.unwatch(self._watched[0], self._rung)
             self._watched = self._dialect.descriptor
-            self._loop.watch(self._watched[0], self._callback)
+            self._loop.watch(self._watched[0], self._rung)
+
+    def _rung(self) -> None:
+        self._dialect.take_in()
+        self._callback()

@@ -255,6 +255,19 @@ class PostgresDialect(Dialect):
         notified, self._is_notified = self._is_notified, False
         return notified
 
+    def take_in(self) -> None:
+        """Take in the notifications that have come while the connection rested: who looks now sees what they tell of.
+
+        Else the next statement would find them, and they would be heard once more after it.
+        """
+        pgconn = self.connection.pgconn
+        try:
+            pgconn.consume_input()
+            while pgconn.notifies() is not None:
+                pass
+        except psycopg.Error:
+            pass  # the connection is lost: the next statement finds out, and is the one to say so
+
     def limit_answers(self, seconds: float | None) -> None:
         """Wait at most so long for each answer from now on; None: as long as usual."""
         self._answer_s = self.connection.answer_s = seconds or self._patience.answer_s
