@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from queuectl.system.endnotes import EndNotes, path_of, read_end_notes
 
 
@@ -58,3 +60,17 @@ def test_they_go_with_the_worker(tmp_path: Path) -> None:
 
     assert not os.path.exists(path_of(lock))
     assert notes.open()
+
+
+def test_a_line_that_was_cut_off_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = str(tmp_path / "w.lock")
+    notes = EndNotes(lock)
+    notes.open()
+    write = os.write
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda fd, line: write(fd, line[:9]))
+        is_written = notes.add(1, 1, '{"cpu_ms": 1}')
+
+    assert not is_written
+    assert notes.add(2, 1, '{"cpu_ms": 2}')
+    assert read_end_notes(lock) == {(2, 1): {"cpu_ms": 2}}

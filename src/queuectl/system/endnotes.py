@@ -29,6 +29,8 @@ class EndNotes:
         self._path = path_of(lock_path)
         self._fd = -1
         self._is_empty = True
+        self._is_cut = False
+        """Whether the last line has no end: the disk was full."""
 
     def open(self) -> bool:
         """Make the file if it is not there; False means that none can be made just now."""
@@ -43,12 +45,13 @@ class EndNotes:
         """Write down how a run ended, in JSON; False means that it could not be, and must be settled at once."""
         if self._fd < 0:
             return False
-        line = f"[{seq}, {run}, {note}]\n".encode()
+        line = b"\n" * self._is_cut + f"[{seq}, {run}, {note}]\n".encode()
         self._is_empty = False
         try:
-            return os.write(self._fd, line) == len(line)
+            self._is_cut = os.write(self._fd, line) != len(line)
         except OSError:
             return False
+        return not self._is_cut
 
     def clear(self) -> None:
         """Forget everything: it is settled."""
@@ -56,7 +59,7 @@ class EndNotes:
             return
         try:
             os.ftruncate(self._fd, 0)
-            self._is_empty = True
+            self._is_empty, self._is_cut = True, False
         except OSError:
             self.remove()
 
