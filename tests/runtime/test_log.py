@@ -20,9 +20,7 @@ log = Log("worker", form=TEXT, file=None)
 log.info("event", "nobody reads this")
 os.read(reading, 4096)
 signal.alarm(20)
-with log.together():
-    for _ in range(64):
-        log.info("event", "y" * int(sys.argv[1]))
+log.runs([("event", "y" * int(sys.argv[1]), "1", 1)] * 64)
 signal.alarm(0)
 os.set_blocking(reading, False)
 said = b""

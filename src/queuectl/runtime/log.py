@@ -12,7 +12,7 @@ from queuectl.model.units import iso_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from queuectl.system.logfile import LogFile
 
@@ -29,7 +29,6 @@ class Log:
         self._source = source
         self._is_json = form == JSON
         self._file = file
-        self._held: list[bytes] | None = None
         self._dropped = 0
         self._poll = select.poll()
         self._poll.register(2, select.POLLOUT)
@@ -59,15 +58,18 @@ class Log:
             self._trouble = ""
             self.info("store", "the store can be used again")
 
-    @contextmanager
-    def together(self) -> "Iterator[None]":
-        """Write the lines of a block at its end, several at once: to write one takes longer than to make it."""
-        self._held = []
-        try:
-            yield
-        finally:
-            held, self._held = self._held, None
-            self._write_together(held)
+    def runs(self, told: "Iterable[tuple[str, str, str, int]]") -> None:
+        """Write a line about each of several runs: event, message, job and run. Several at once: it is most of it."""
+        now = clock.wall_ms()
+        if self._is_json:
+            lines = [self._json(now, "info", *each) for each in told]
+        else:
+            head = f"{self._local(now)} {self._source} job"
+            lines = [f"{head} {job} run {run}: {_shown(message)}\n" for _, message, job, run in told]
+        if self._file is not None:
+            self._file.write("".join(lines))
+        elif lines:
+            self._write_together([line.encode(errors="backslashreplace") for line in lines])
 
     @contextmanager
     def crashes(self) -> "Iterator[None]":
@@ -93,24 +95,14 @@ class Log:
             line = f"{self._local(now)} {self._source} {mark}{about}{_shown(message)}\n"
         if self._file is not None:
             self._file.write(line)
-            return
-        if self._held is None:
-            self._to_terminal([line.encode(errors="backslashreplace")])
         else:
-            self._held.append(line.encode(errors="backslashreplace"))
+            self._to_terminal([line.encode(errors="backslashreplace")])
 
     def _write_together(self, lines: "list[bytes]") -> None:
         """Write lines, as many at once as a pipe takes in one piece: others write into it, too."""
-        batch: list[bytes] = []
-        size = 0
-        for line in lines:
-            if batch and size + len(line) > select.PIPE_BUF:
-                self._to_terminal(batch)
-                batch, size = [], 0
-            batch.append(line)
-            size += len(line)
-        if batch:
-            self._to_terminal(batch)
+        at_once = max(1, select.PIPE_BUF // max(map(len, lines)))
+        for start in range(0, len(lines), at_once):
+            self._to_terminal(lines[start : start + at_once])
 
     def _to_terminal(self, lines: "list[bytes]") -> None:
         """Write lines unless that would block: a reader that stands still costs lines, never the work.

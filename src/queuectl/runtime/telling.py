@@ -18,16 +18,15 @@ def say_ends(log: "Log", step: "Step", ended: "Sequence[tuple[Claim, Report]]") 
 
     A job that was given back without a run, and could not go back in the line, is settled too: somebody cancelled it.
     """
-    reports = {claim.job.seq: (claim, report) for claim, report in ended}
-    with log.together():
-        for job in step.settled:
-            if job.seq in reports:
-                claim, report = reports[job.seq]
-                log.info(job.state, _ended_text(job, claim, report, step.now), job=job.id, run=job.run)
-            else:
-                log.info(job.state, f"{job.state} before it began", job=job.id, run=job.run)
-        for claim in step.lost:
-            log.warning("lost", "claim was lost; nothing was written", job=claim.job.id, run=claim.job.run)
+    if step.settled:
+        reports = {claim.job.seq: (claim, report) for claim, report in ended}
+        log.runs([(job.state, _told(job, reports.get(job.seq), step.now), job.id, job.run) for job in step.settled])
+    for claim in step.lost:
+        log.warning("lost", "claim was lost; nothing was written", job=claim.job.id, run=claim.job.run)
+
+
+def _told(job: "Job", ended: "tuple[Claim, Report] | None", now: int) -> str:
+    return f"{job.state} before it began" if ended is None else _ended_text(job, *ended, now)
 
 
 def _ended_text(job: "Job", claim: "Claim", report: "Report", now: int) -> str:
