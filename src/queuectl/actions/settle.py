@@ -1,7 +1,5 @@
 """Settle and claim: what a worker writes. One transaction ends the last jobs and takes the next."""
 
-import random
-
 from queuectl import clock
 from queuectl.actions.connect import working_settings
 from queuectl.actions.endings import follow, has_ties, hold_groups
@@ -133,8 +131,12 @@ def put_back(tx: "Tx", returned: "Sequence[Claim]") -> "list[Claim]":
 
 def can_wait(claim: "Claim", report: "Report") -> bool:
     """Whether nothing follows from the end of a run but that it is on record: a note of it will do for a moment."""
-    job = claim.job
-    return report.is_short_success and job.limits is None and job.policy is None and not has_ties(job)
+    return report.is_short_success and is_free(claim.job)
+
+
+def is_free(job: "Job") -> bool:
+    """Whether nobody waits for what it holds or for its end, and success is what it is for any other."""
+    return job.limits is None and job.policy is None and not has_ties(job)
 
 
 def _claim(tx: "Tx", holder: Holder, free: int, lanes: "list[Row]", *, is_idle: bool, ahead: int) -> claims.Taken:
@@ -181,9 +183,10 @@ def _settle(
     if len(ended) > 1:
         ended = sorted(ended, key=lambda pair: pair[0].job.seq)  # one order for all: no deadlocks
     if len(short := [pair for pair in ended if can_wait(*pair)]) > 1:
-        now_s = clock.boot_s()
-        runs = [(claim, attempts.record_of(claim, report, holder.host, tx.now, now_s)) for claim, report in short]
-        settled = completing.complete_many(tx, runs)
+        now, now_s = tx.now, clock.boot_s()
+        own = [attempts.own_of(claim, report, now, now_s) for claim, report in short]
+        shared = attempts.shared_of(attempts.record_of(*short[0], holder.host, now, now_s))
+        settled = completing.complete_many(tx, [claim for claim, _ in short], own, shared)
         done = {job.seq for job in settled}
         ended = [pair for pair in ended if pair[0].job.seq not in done]
     for claim, report in ended:
@@ -215,6 +218,8 @@ def settle(tx: "Tx", claim: "Claim", report: "Report", host: str, environ: "Mapp
         if fresh is None:
             return None
         backoff = fresh.own_backoff(working_settings(tx, environ).backoff)
+        import random  # takes longer to import than a run that does well to settle
+
         left_ms = None if fresh.deadline_at is None else fresh.deadline_at - tx.now
         verdict = judge(fresh, outcome, backoff, random.random(), left_ms)
     record = attempts.record_of(claim, report, host, tx.now, clock.boot_s())

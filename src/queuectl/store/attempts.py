@@ -8,7 +8,7 @@ from queuectl.store.jobs import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from queuectl.model.attempt import Report
     from queuectl.model.job import Claim, Job
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
 COLUMNS = columns_of(Attempt)
 
 _WRITTEN = (*Attempt.FIELDS, "result")
+# What differs between the records of short successes of one worker, and as what PostgreSQL keeps it.
+OWN_TYPES = {
+    "job_seq": "bigint",
+    "run": "integer",
+    "attempt": "integer",
+    "started_at": "bigint",
+    "finished_at": "bigint",
+    "cpu_ms": "bigint",
+    "peak_memory_bytes": "bigint",
+    "output_bytes": "bigint",
+    "output_tail": "bytea",
+    "waited_ms": "bigint",
+    "queue": "text",
+}
 
 
 def record_of(claim: "Claim", report: "Report", host: str, now: int, now_s: float) -> "dict[str, SqlValue]":
@@ -54,6 +68,31 @@ def record_of(claim: "Claim", report: "Report", host: str, now: int, now_s: floa
         "queue": job.queue,
         "result": result_of(outcome.kind, outcome.error),
     }
+
+
+def own_of(claim: "Claim", report: "Report", now: int, now_s: float) -> "Row":
+    """Return what the record of a short success has of its own, in the order of OWN_TYPES; the rest is as of any."""
+    job = claim.job
+    taken_at = now if job.started_at is None else job.started_at
+    begun_at, ended_at = report.span(taken_at, now, now_s)
+    return (
+        job.seq,
+        job.run,
+        job.attempts + 1,
+        begun_at,
+        ended_at,
+        report.cpu_ms,
+        report.peak_memory_bytes,
+        report.output_bytes,
+        report.output_tail,
+        None if job.waited_ms is None else job.waited_ms + begun_at - taken_at,
+        job.queue,
+    )
+
+
+def shared_of(record: "Mapping[str, SqlValue]") -> "dict[str, SqlValue]":
+    """Return what the records of short successes of one worker have in common with that of one of them."""
+    return {column: value for column, value in record.items() if column not in OWN_TYPES}
 
 
 def page(tx: "Tx", seqs: "Sequence[int]", after: "tuple[int, int]", limit: int) -> list[Attempt]:
