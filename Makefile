@@ -1,7 +1,7 @@
 # Everything a person needs to work on queuectl. A fresh machine needs git, make and Python 3.11+ with venv.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test chaos check docs screenshots bench bench-check bench-quick clean
+.PHONY: help setup demo test chaos check docs screenshots bench bench-check bench-dashboard bench-quick clean
 
 # PYTHON=/path/to/python3.13 picks the interpreter; otherwise the first of these that is new enough.
 PYTHON ?=
@@ -11,9 +11,10 @@ PY  := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 PEERS_PIP := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check
 CHECKED := $(wildcard src tests benchmarks examples docs)
+COMPILED := src/queuectl/system/_launch.c
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/.dev ## Make .venv with queuectl (editable) and the development tools
 
@@ -42,9 +43,12 @@ docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 screenshots: .venv/.dev ## Take the pictures of the dashboard in docs/images anew (needs Chromium)
 	@$(PY) -m docs.screenshots $(ARGS)
 
-bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 16 minutes); ARGS='--only drain' picks some
+bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
 	@sh benchmarks/packages.sh
 	@$(PY) -m benchmarks full $(ARGS)
+
+bench-dashboard: .venv/.bench ## Measure the dashboard beside a million jobs (about 4 minutes)
+	@$(PY) -m benchmarks dashboard $(ARGS)
 
 bench-check: .venv/.dev .venv-peers/.installed ## Let every tool that is measured beside ours run three commands
 	@sh benchmarks/packages.sh
@@ -58,13 +62,13 @@ clean: ## Remove .venv and everything generated
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp each, so that the demo need not wait for tools it does not use.
-.venv/.installed: pyproject.toml
+.venv/.installed: pyproject.toml $(COMPILED)
 	@$(make-venv)
 	@echo "installing queuectl into .venv"
 	@$(PIP) -e '.[all]'
 	@touch $@
 
-.venv/.dev: pyproject.toml
+.venv/.dev: pyproject.toml $(COMPILED)
 	@$(make-venv)
 	@echo "installing queuectl and the development tools into .venv"
 	@$(PIP) -e '.[all,dev]'

@@ -886,6 +886,15 @@ def test_versions_that_are_too_old_are_errors() -> None:
     assert "SQLite 3.45.1 can corrupt" in sqlite.what
 
 
+@pytest.mark.parametrize("is_compiled, words", [(True, ", compiled launch"), (False, "no compiled launch (install")])
+def test_whether_commands_are_launched_by_compiled_code_is_told(
+    target: Target, monkeypatch: pytest.MonkeyPatch, is_compiled: bool, words: str
+) -> None:
+    monkeypatch.setattr(program_checks, "is_compiled", lambda: is_compiled)
+
+    assert words in found(target, "program")[-1].what
+
+
 @on_postgres
 def test_a_driver_that_is_not_installed_is_an_error(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_checks, "_has_psycopg", lambda: False)

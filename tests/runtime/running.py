@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from queuectl.model.attempt import Report
 from queuectl.model.job import Claim, Job, dumps
 from queuectl.model.states import State
@@ -13,11 +15,26 @@ from queuectl.runtime.launchpad import Launchpad
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.runner import Runner
 from queuectl.settings import Settings, resolve
+from queuectl.system import launch
 from queuectl.system.home import Home, log_path
 from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import LifeLock
 from queuectl.system.process import Left, Processes, end_left
+from queuectl.system.variables import Variables
 from tests.program import DEADLINE_S, pids_with
+
+IN_ONE_CALL, STEP_BY_STEP = "in one call", "step by step"
+WAYS = (IN_ONE_CALL, STEP_BY_STEP)
+"""How plain commands are started: by the compiled module, or without it."""
+
+
+def start_by(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands started in one way."""
+    if way == STEP_BY_STEP:
+        monkeypatch.setattr(launch, "_launch", None)
+    elif not launch.is_compiled():
+        reason = "system/_launch.c was not built: is there a C compiler?"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 
 class Bench:
@@ -58,7 +75,7 @@ class Bench:
             launch=None if launch is None else dumps(launch),
         )
         assert kept_input is None or isinstance(kept_input, bytes)
-        env = dict(os.environb)
+        env = Variables(os.environb)
         return Runner(
             Claim(job=job), self.home, the_settings(**settings), env, self.pad, self.loop, kept_input=kept_input
         )
@@ -109,6 +126,11 @@ class Bench:
         self.pad.close()
         self.lock.release()
         self.loop._epoll.close()
+
+
+def has_printed(runner: Runner) -> bool:
+    """Whether some of a command's output has been seen."""
+    return any(output._total for output in runner._outputs)
 
 
 def is_running(pid: int) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from queuectl.model.verdict import OutcomeKind
 from queuectl.runtime.launchpad import Launchpad
-from queuectl.runtime.runner import CANCEL
+from queuectl.runtime.wording import CANCEL
 from queuectl.system import oom
 from queuectl.system.cgroups import V2, Place
 from queuectl.system.home import Home

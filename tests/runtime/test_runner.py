@@ -6,24 +6,27 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from queuectl.model.verdict import Outcome, OutcomeKind
-from queuectl.runtime.runner import CANCEL, DEADLINE, HAND_BACK, TIMEOUT, longest_run
+from queuectl.runtime.wording import CANCEL, DEADLINE, HAND_BACK, TIMEOUT, longest_run
+from queuectl.system import launch as quick
+from queuectl.system import process
 from queuectl.system.limits import FILES_PER_RUN
 from queuectl.system.liveness import read_note
 from tests.program import wait_for
-from tests.runtime.running import Bench, a_job, is_running
+from tests.runtime.running import STEP_BY_STEP, WAYS, Bench, a_job, has_printed, is_running, start_by
 
 SHORT_GRACE = {"kill_grace_seconds": "0.3"}
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    """Somewhere to run commands."""
+@pytest.fixture(params=WAYS)
+def bench(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """Somewhere to run commands, started in each of the ways there are."""
+    start_by(request.param, monkeypatch)
     bench = Bench(tmp_path / "home")
     yield bench
     bench.close()
@@ -37,6 +40,25 @@ class TestEnds:
         outcome = bench.run(f"exit {code}").outcome
 
         assert (outcome.kind, outcome.exit_code, outcome.is_success) == (OutcomeKind.EXITED, code, code == 0)
+
+    def test_one_that_a_debugger_has_still_is_collected_later(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks = [0]
+
+        def not_yet(look: Callable[..., object]) -> Callable[..., object]:
+            def later(*args: object) -> object:
+                looks[0] += 1
+                return None if looks[0] < 3 else look(*args)
+
+            return later
+
+        monkeypatch.setattr(quick, "land", not_yet(quick.land))
+        monkeypatch.setattr(process, "reap", not_yet(process.reap))
+
+        outcome = bench.run("exit 3").outcome
+
+        assert (outcome.exit_code, looks[0]) == (3, 3)
 
     def test_a_signal_that_ended_the_command_is_named(self, bench: Bench) -> None:
         outcome = bench.run("kill -9 $$").outcome
@@ -127,7 +149,7 @@ class TestStarts:
 
         runner = bench.start("readlink /proc/self/fd/1 /proc/self/fd/2; sleep 600", split_output=True)
         ((before,),), (after,) = noted, read_note(bench.lock.path).leaders
-        bench.turn_until(runner, lambda: runner._outputs[0]._total)
+        bench.turn_until(runner, lambda: has_printed(runner))
         runner.stop(HAND_BACK, grace_s=0)
         printed = bench.finish(runner).output_tail.decode()
 
@@ -160,6 +182,7 @@ class TestStarts:
     def test_a_command_that_cannot_be_watched_is_ended_and_handed_back(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        start_by(STEP_BY_STEP, monkeypatch)  # in one call, what is watched is made with the command
         started = []
 
         def refuse(pid: int) -> int:
@@ -286,7 +309,7 @@ class TestOutput:
 
     def test_a_file_that_is_due_is_never_forgotten(self, bench: Bench) -> None:
         runner = bench.start("echo begun; sleep 600")
-        bench.turn_until(runner, lambda: runner._outputs[0]._total)
+        bench.turn_until(runner, lambda: has_printed(runner))
 
         while runner.elapsed_s < 0.2:  # the worker is busy with something else while the time passes
             pass
@@ -358,7 +381,7 @@ class TestStops:
         line = f"env -i sleep 600 & echo $! >{tmp_path}/pid; echo begun; sleep 600"
         runner = bench.start(line, timeout_s=600, **SHORT_GRACE)
 
-        bench.time_out(runner, lambda: runner._outputs[0]._total)
+        bench.time_out(runner, lambda: has_printed(runner))
 
         assert not is_running(int((tmp_path / "pid").read_text()))
 
@@ -366,7 +389,7 @@ class TestStops:
         line = f"sleep 600 & echo $! >{tmp_path}/pid; kill -STOP $!; echo begun; wait"
         runner = bench.start(line, timeout_s=600, kill_grace_seconds="600")
 
-        outcome = bench.time_out(runner, lambda: runner._outputs[0]._total).outcome
+        outcome = bench.time_out(runner, lambda: has_printed(runner)).outcome
 
         assert outcome.kind is OutcomeKind.TIMED_OUT
         assert not is_running(int((tmp_path / "pid").read_text()))  # continued, so that it could end within the grace
@@ -375,7 +398,7 @@ class TestStops:
         command = "trap 'echo tidied up; exit 0' TERM; echo begun; while :; do sleep 0.05; done"
         runner = bench.start(command, timeout_s=600, kill_grace_seconds="600")
 
-        report = bench.time_out(runner, lambda: runner._outputs[0]._total)
+        report = bench.time_out(runner, lambda: has_printed(runner))
 
         assert (report.outcome.kind, report.outcome.exit_code) == (OutcomeKind.TIMED_OUT, 0)
         assert report.output_tail.endswith(b"tidied up\n")
@@ -384,7 +407,7 @@ class TestStops:
         command = "trap 'echo last words; sleep 0.2; echo really; exit' TERM; echo begun; while :; do sleep 0.05; done"
         runner = bench.start(command, timeout_s=600, kill_grace_seconds="600")
 
-        report = bench.time_out(runner, lambda: runner._outputs[0]._total)
+        report = bench.time_out(runner, lambda: has_printed(runner))
 
         assert report.output_tail.endswith(b"last words\nreally\n")
 
@@ -408,7 +431,7 @@ class TestStops:
     def test_a_timeout_that_passes_while_a_cancelled_command_tidies_up_changes_nothing(self, bench: Bench) -> None:
         command = "trap 'sleep 1.5; exit 0' TERM; echo begun; while :; do sleep 0.05; done"
         runner = bench.start(command, timeout_s=600, kill_grace_seconds="600")
-        bench.turn_until(runner, lambda: runner._outputs[0]._total)
+        bench.turn_until(runner, lambda: has_printed(runner))
 
         runner.stop(CANCEL)
         outcome = bench.time_out(runner, lambda: True).outcome

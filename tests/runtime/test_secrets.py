@@ -7,7 +7,7 @@ import pytest
 
 from queuectl.actions.connect import Target, connect
 from queuectl.model.verdict import OutcomeKind
-from queuectl.runtime.environment import base_env
+from queuectl.runtime.environment import shared_variables
 from tests.runtime.running import Bench
 
 VALUE = "hunter2-correct-horse"
@@ -117,7 +117,7 @@ def test_commands_inherit_no_secret_that_they_do_not_name(target: Target, monkey
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", "/run/credentials/queuectl.service")
     monkeypatch.setenv("COLOUR", "blue")
 
-    env = base_env(target)
+    env = shared_variables(target).with_own(b"")
 
     assert env[b"COLOUR"] == b"blue"
     assert not [name for name in env if b"SECRET" in name or name == b"CREDENTIALS_DIRECTORY"]

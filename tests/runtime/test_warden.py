@@ -106,7 +106,7 @@ def test_a_command_of_which_only_the_pipe_was_noted_yet_is_ended_with_its_worker
 
 def test_a_worker_that_runs_nothing_waits_for_its_database_in_peace(worker: Worker) -> None:
     warden = warden_of(worker)
-    worker.lock.note_end(1)
+    worker.lock.note_ends([1])
     worker.renewed(seconds_ago=1000)
 
     warden.look()
@@ -116,7 +116,7 @@ def test_a_worker_that_runs_nothing_waits_for_its_database_in_peace(worker: Work
 
 def test_a_stopped_worker_is_ended_though_no_command_of_it_is_known(worker: Worker) -> None:
     warden = warden_of(worker)
-    worker.lock.note_end(1)
+    worker.lock.note_ends([1])
     worker.renewed(seconds_ago=58)
     os.kill(worker.process.pid, signal.SIGSTOP)
     wait_for(lambda: " T " in Path(f"/proc/{worker.process.pid}/stat").read_text() or None, "the worker to stop")

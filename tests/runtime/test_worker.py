@@ -22,7 +22,7 @@ from queuectl.runtime import worker as worker_module
 from queuectl.runtime.enlist import register
 from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.options import WorkerOptions
-from queuectl.runtime.runner import HAND_BACK
+from queuectl.runtime.wording import HAND_BACK
 from queuectl.runtime.worker import SETTINGS_EVERY_S, Worker
 from queuectl.store import attempts, config, jobs, workers
 from queuectl.store.database import Database
@@ -30,6 +30,7 @@ from queuectl.store.moves import request_cancel
 from queuectl.system.endnotes import read_end_notes
 from queuectl.system.process import is_over
 from tests.program import wait_for
+from tests.runtime.running import STEP_BY_STEP, start_by
 from tests.store.rows import add_job, get_job, get_runs
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def test_a_command_that_found_no_room_is_handed_back_and_not_charged(
     worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit(db, [JobSpec(command="true", cwd="/", max_retries=0)], who="me", environ={})
+    start_by(STEP_BY_STEP, monkeypatch)
     spawn, tries = os.posix_spawn, [0]
 
     def short_of_processes(*args: object, **named: object) -> int:
@@ -383,10 +385,10 @@ def test_an_end_is_noted_before_the_next_command_begins(
     begun: list[tuple[int, list[int]]] = []
     start = worker._start
 
-    def note_and_start(claim: Claim) -> None:
+    def note_and_start(claim: Claim, *, is_patient: bool) -> bool:
         noted = read_end_notes(worker._identity.lock.path) or {}
         begun.append((claim.job.seq, sorted(seq for seq, _ in noted)))
-        start(claim)
+        return start(claim, is_patient=is_patient)
 
     monkeypatch.setattr(worker, "_start", note_and_start)
 
@@ -457,6 +459,49 @@ def test_what_is_in_hand_when_the_lease_cannot_be_renewed_is_not_begun(
 def running(worker: Worker) -> list[int]:
     """Return the numbers of the jobs a worker runs."""
     return [runner.claim.job.seq for runner in worker._running]
+
+
+def test_one_given_up_for_dead_begins_nothing_more_of_its_hand(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [add_job(db, command="true").seq for _ in range(4)]
+    let_it_be_quick(worker)
+    begun: list[int] = []
+    start = worker._start
+
+    def start_and_be_given_up(claim: Claim, *, is_patient: bool) -> bool:
+        begun.append(claim.job.seq)
+        worker._heartbeat.is_given_up = len(begun) == 2
+        return start(claim, is_patient=is_patient)
+
+    monkeypatch.setattr(worker, "_start", start_and_be_given_up)
+
+    worker._turn()
+    while not worker._heartbeat.is_given_up:
+        worker._poll(time.monotonic() + 0.02)
+    worker._begin(time.monotonic(), is_patient=True)
+
+    assert begun == jobs[:2]
+    worker._heartbeat.is_given_up = False
+    stop_all(worker)
+
+
+def test_a_worker_that_was_idle_does_not_ask_for_orders_right_after_it_took_a_job(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_job(db, command="sleep 600")
+    asked: list[float] = []
+    monkeypatch.setattr(worker, "_take_orders", asked.append)
+    worker._on_bell()
+
+    wait_for(lambda: turn(worker, db, lambda job: job.state is State.PROCESSING), "the job to run")
+    worker._turn()
+
+    assert asked == []
+    worker._next_orders = 0.0
+    worker._turn()
+    assert len(asked) == 1
+    stop_all(worker)
 
 
 def stop_all(worker: Worker) -> None:

@@ -14,6 +14,7 @@ import pytest
 from queuectl.store import workers
 from queuectl.store.database import Database
 from tests.program import Cli, wait_for
+from tests.runtime.running import STEP_BY_STEP, WAYS
 from tests.scenarios.hosts import OtherHost, WallClock, other_host, start_under
 from tests.scenarios.processes import (
     Guard,
@@ -92,13 +93,14 @@ def test_a_job_runs_again_soon_when_its_worker_and_supervisor_are_killed_beside_
 @pytest.mark.parametrize(
     "line", ["exec env -i sh -c 'CLEARED; exec sleep 600'", "exec env -i sh -c 'setsid sleep 600 & CLEARED; wait'"]
 )
+@pytest.mark.parametrize("way", WAYS)
 def test_a_command_that_was_ahead_of_the_note_of_its_pid_is_ended_before_it_runs_again(
-    cli: Cli, guard: Guard, tmp_path: Path, line: str
+    cli: Cli, guard: Guard, tmp_path: Path, line: str, way: str
 ) -> None:
     """Its worker is killed between the two, and nothing of the command carries a mark any more."""
     cleared = tmp_path / "cleared"
     job_id = cli.enqueue(guard.once(line.replace("CLEARED", f"echo >{cleared}")))
-    start_under(cli, [], "worker", "start", env=killed_before_noting_a_pid(tmp_path, cleared))
+    start_under(cli, [], "worker", "start", env=killed_before_noting_a_pid(tmp_path, cleared, way))
 
     guard.wait_for_run(2)
 
@@ -381,18 +383,30 @@ def reboot(cli: Cli, db: Database, leader: int, innocent: Process) -> None:
         path.write_text(text.replace(f"{leader} ", f"{innocent.pid} "))
 
 
-def killed_before_noting_a_pid(folder: Path, cleared: Path) -> dict[str, str]:
-    """Return the environment of a worker that is killed after its first command has begun, before it noted its pid."""
+def killed_before_noting_a_pid(folder: Path, cleared: Path, way: str) -> dict[str, str]:
+    """Return the environment of a worker that is killed after its first command has begun, before it noted its pid.
+
+    In one call the note of the pid cannot be kept from being made, and so is undone before the worker dies.
+    """
     (folder / "sitecustomize.py").write_text(
         "import os, time\n"
+        "from queuectl.system import launch as quick\n"
         "from queuectl.system.liveness import LifeLock\n"
-        "note = LifeLock.note_pid\n"
+        "note, launch = LifeLock.note_pid, quick.launch\n"
+        "def die():\n"
+        f"    while not os.path.exists({str(cleared)!r}): time.sleep(0.01)\n"
+        "    os.kill(os.getpid(), 9)\n"
         "def note_or_die(self, leader, pid, since):\n"
-        "    if leader.run == 1:\n"
-        f"        while not os.path.exists({str(cleared)!r}): time.sleep(0.01)\n"
-        "        os.kill(os.getpid(), 9)\n"
+        "    if leader.run == 1: die()\n"
         "    note(self, leader, pid, since)\n"
-        "LifeLock.note_pid = note_or_die\n"
+        "def launch_and_die(*args):\n"
+        "    launched, (fd, place, words, size) = launch(*args), args[5]\n"
+        "    if launched is not None and words.split()[3] == b'1':\n"
+        "        os.pwrite(fd, words, place)\n"
+        "        die()\n"
+        "    return launched\n"
+        f"if {way == STEP_BY_STEP}: quick._launch = None\n"
+        "LifeLock.note_pid, quick.launch = note_or_die, launch_and_die\n"
     )
     return {"PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])}
 

@@ -140,7 +140,7 @@ def test_the_locked_file_tells_what_its_holder_runs(home: Home) -> None:
     lock.note_life(4.25, 60)
     lock.note_start(one)
     lock.note_start(two)
-    lock.note_end(1)
+    lock.note_ends([1])
     lock.note_start(three.replace(pid=0, since=0.0))
     before = read_note(lock.path)
     lock.note_pid(three, three.pid, three.since)
@@ -149,6 +149,23 @@ def test_the_locked_file_tells_what_its_holder_runs(home: Home) -> None:
 
     assert set(before.leaders) == {two, three.replace(pid=0, since=0.0)}
     assert (note.seen_at, note.lease_s, set(note.leaders)) == (4.25, 60, {two, three})
+
+
+def test_a_command_whose_end_is_noted_is_not_under_way_any_more(home: Home) -> None:
+    lock = LifeLock(home, "w1")
+    one, two = Leader(pid=11, since=1.5, seq=1, run=3), Leader(pid=12, since=2.5, seq=2, run=1)
+    lock.expect_ends()
+    lock.note_start(one)
+    lock.note_start(two)
+
+    lock.note_outcome(1, 3, "{}")
+    with_note = read_note(lock.path).leaders
+    lock.drop_stale()
+    os.unlink(f"{home.run}/w1.ended")
+    without = read_note(lock.path).leaders
+    lock.release()
+
+    assert with_note == without == (two,)
 
 
 def test_a_note_that_found_no_space_is_made_good_with_the_pid_and_spoils_no_other(

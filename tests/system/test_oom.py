@@ -1,5 +1,7 @@
 """The kernel's count of kills for lack of memory, and how rarely it is read."""
 
+import time
+
 import pytest
 
 from queuectl.system import oom
@@ -18,7 +20,7 @@ def test_many_starts_cost_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oom, "read_count", lambda: next(answers))
     count = KillCount()
 
-    assert {count.before_start() for _ in range(100)} == {5}
+    assert {count.before_start(time.monotonic()) for _ in range(100)} == {5}
 
 
 def test_a_kill_that_was_seen_is_not_held_against_what_starts_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,14 +28,14 @@ def test_a_kill_that_was_seen_is_not_held_against_what_starts_after_it(monkeypat
     monkeypatch.setattr(oom, "read_count", lambda: next(answers))
     count = KillCount()
 
-    assert (count.before_start(), count.now(), count.before_start()) == (0, 1, 1)
+    assert (count.before_start(time.monotonic()), count.now(), count.before_start(time.monotonic())) == (0, 1, 1)
 
 
 def test_a_kill_of_long_ago_is_not_held_against_one_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = iter([3, 4, 4, 5])
     monkeypatch.setattr(oom, "read_count", lambda: next(counts))
     count = oom.KillCount()
-    at_start = count.before_start()
+    at_start = count.before_start(time.monotonic())
 
     for _ in range(2):
         count.look()

@@ -1,7 +1,7 @@
 """One run of a job: what the runner reports (Report) and what is kept of it (Attempt)."""
 
 from queuectl.model.value import Value
-from queuectl.model.verdict import Outcome, OutcomeKind, Result, result_of
+from queuectl.model.verdict import EXITED_WELL, Outcome, OutcomeKind, Result, result_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +27,30 @@ class Report(Value):
     ended_s: float | None = None
     """When it was seen to be over, on the same clock."""
 
+    @classmethod
+    def of_success(cls, cpu_ms: float, peak_kib: int, printed: bytes, begun_s: float, ended_s: float) -> "Report":
+        """Build that of a plain run that ended well, of which all that it printed is here."""
+        return cls.of_row(
+            (
+                EXITED_WELL,
+                round(cpu_ms),
+                peak_kib * 1024,
+                len(printed),
+                None,
+                printed,
+                None,
+                None,
+                None,
+                begun_s,
+                ended_s,
+            )
+        )
+
     @property
     def is_short_success(self) -> bool:
         """Whether it ended well and printed little: all there is to say of it fits into a note."""
         return (
-            self.outcome.exit_code == 0
-            and self.outcome.is_success
+            self.outcome is EXITED_WELL
             and len(self.output_tail) <= NOTED_OUTPUT_BYTES
             and self.output_file is None
             and self.stderr_bytes is None
@@ -41,8 +59,13 @@ class Report(Value):
     @property
     def can_be_noted(self) -> bool:
         """Whether it is a short success of which all is known that a note says."""
-        is_known = self.cpu_ms is not None and self.peak_memory_bytes is not None
-        return is_known and self.begun_s is not None and self.ended_s is not None and self.is_short_success
+        return (
+            self.is_short_success
+            and self.cpu_ms is not None
+            and self.peak_memory_bytes is not None
+            and self.begun_s is not None
+            and self.ended_s is not None
+        )
 
     def as_note(self) -> str:
         """Return one that can be noted as a line of JSON that `of_note` reads; by hand, for every command has one."""

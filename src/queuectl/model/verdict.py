@@ -73,7 +73,7 @@ class Outcome(Value):
     def exited(cls, code: int, *, note: str | None = None) -> "Outcome":
         """The command ended by itself; `note` is what else is known of a failure."""
         if not code:
-            return _EXITED_WELL
+            return EXITED_WELL
         return cls(kind=OutcomeKind.EXITED, exit_code=code, error=f"exit code {code}" + (f"; {note}" if note else ""))
 
     @classmethod
@@ -172,7 +172,7 @@ def result_of(kind: OutcomeKind, error: str | None) -> Result:
     return Result.SNOOZED if error.startswith(SNOOZE_WORDS) else Result.FAILED
 
 
-_EXITED_WELL = Outcome(kind=OutcomeKind.EXITED, exit_code=0)  # frozen: most runs share it
+EXITED_WELL = Outcome(kind=OutcomeKind.EXITED, exit_code=0)  # frozen: most runs share it
 
 
 class Verdict(Value):

@@ -11,6 +11,7 @@ from queuectl.system.names import (
     SECRET_PREFIX,
     WORKER_VARIABLE,
 )
+from queuectl.system.variables import Variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,29 +20,25 @@ if TYPE_CHECKING:
 _PRIVATE_VARIABLES = frozenset({*COMMAND_VARIABLES, WORKER_VARIABLE, CREDENTIALS_VARIABLE})
 
 
-def base_env(target: Target) -> dict[bytes, bytes]:
-    """Return what commands inherit: this process's environment, less what is private, and the way to this queue."""
+def shared_variables(target: Target) -> Variables:
+    """Return what commands inherit: our own environment, less what is not for them, and the way to this queue."""
     env = point_at(target, os.environ)
-    return {os.fsencode(name): os.fsencode(env[name]) for name in env if not _is_private(name)}
+    return Variables({os.fsencode(name): os.fsencode(env[name]) for name in env if not _is_private(name)})
 
 
 def _is_private(name: str) -> bool:
-    """Whether a variable is not for commands: who is to have a secret names it."""
-    return name in _PRIVATE_VARIABLES or name.startswith((SECRET_PREFIX, RESOURCE_PREFIX))
+    """Whether a variable is not for commands, or each has its own: who is to have a secret names it."""
+    return name == "PWD" or name in _PRIVATE_VARIABLES or name.startswith((SECRET_PREFIX, RESOURCE_PREFIX))
 
 
-def command_env(base: dict[bytes, bytes], job: "Job", mark: str) -> dict[bytes, bytes]:
-    """Return the environment of a run: the worker's, the job's own, and what tells the command who it is."""
-    env = base.copy()
-    for name, value in job.env_map.items():
-        env[os.fsencode(name)] = os.fsencode(value)
-    env[b"PWD"] = os.fsencode(job.cwd or "/")
-    env[b"QUEUECTL_JOB_ID"] = job.id.encode()
-    env[b"QUEUECTL_ATTEMPT"] = b"%d" % (job.attempts + 1)
-    env[b"QUEUECTL_RUN"] = b"%d" % job.run
-    env[b"QUEUECTL_QUEUE"] = job.queue.encode()
-    env[b"QUEUECTL_CLAIM"] = mark.encode()
+def own_variables(job: "Job", mark: str) -> bytes:
+    """Return what a run has beside that, laid out: the job's own, and what tells the command where and who it is."""
+    text = (
+        f"PWD={job.cwd or '/'}\0QUEUECTL_JOB_ID={job.id}\0QUEUECTL_ATTEMPT={job.attempts + 1}\0"
+        f"QUEUECTL_RUN={job.run}\0QUEUECTL_QUEUE={job.queue}\0QUEUECTL_CLAIM={mark}\0"
+    )
+    if job.env is not None:
+        text = "".join([f"{name}={value}\0" for name, value in job.env_map.items()]) + text
     if job.units is not None:
-        for name, text in unit_texts(job.unit_map).items():
-            env[f"{RESOURCE_PREFIX}{name}".encode()] = text.encode()
-    return env
+        text += "".join([f"{RESOURCE_PREFIX}{name}={units}\0" for name, units in unit_texts(job.unit_map).items()])
+    return os.fsencode(text)

@@ -20,12 +20,16 @@ _KILLED_CODE = 128 + 9  # what a shell returns when its last command was ended b
 
 
 class Launchpad:
-    """An empty standard input, the lock that says what runs, groups that limit memory, the kernel's count of kills."""
+    """An empty standard input, the lock that says what runs, groups that limit memory, the kernel's count of kills.
+
+    Made when this process has set up its signals: a command is given back those that are changed by then.
+    """
 
     def __init__(self, worker_id: str, lock: "LifeLock") -> None:
         self.lock = lock
         self.devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self.kills = KillCount()
+        self.signals = bytes(process.changed_signals())
         self._worker_id = worker_id
         self._groups: Groups | None = None
         self._place = cgroups.find_place()

@@ -7,6 +7,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_ONCE = select.EPOLLIN | select.EPOLLONESHOT
+
 
 class Loop:
     """One epoll set; all of a process's waiting happens here."""
@@ -16,6 +18,10 @@ class Loop:
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._once: dict[int, Callable[[], None]] = {}
         self.turned_at = time.monotonic()
+
+    def fileno(self) -> int:
+        """Return a descriptor that can be read while something waits to be handled."""
+        return self._epoll.fileno()
 
     def close(self) -> None:
         """Let go of the epoll set; what it watched stays open."""
@@ -33,7 +39,7 @@ class Loop:
         """
         self._callbacks.pop(fd, None)  # of another that was closed without a word: the number is not its any more
         self._once[fd] = callback
-        self._epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
+        self._epoll.register(fd, _ONCE)
 
     def unwatch(self, fd: int, callback: "Callable[[], None] | None" = None) -> None:
         """Forget a descriptor; do it before closing it, where that is in our hands.

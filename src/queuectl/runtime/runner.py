@@ -7,10 +7,12 @@ from functools import partial
 from queuectl import clock
 from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
-from queuectl.runtime.environment import command_env
+from queuectl.runtime.environment import own_variables
 from queuectl.runtime.launchpad import Takeoff, outcome_of
+from queuectl.runtime.wording import longest_run, stopped_outcome, words_of
+from queuectl.system import launch as quick
 from queuectl.system import process
-from queuectl.system.home import log_path, remove_file, script_path, stderr_path
+from queuectl.system.home import log_path, remove_file, stderr_path
 from queuectl.system.liveness import Leader
 from queuectl.system.masking import Mask
 from queuectl.system.output import NOTHING_KEPT, Kept, Output
@@ -21,27 +23,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queuectl.model.job import Claim, Job
+    from queuectl.model.job import Claim
     from queuectl.model.launch import Launch
     from queuectl.runtime.launchpad import Launchpad
     from queuectl.runtime.loop import Loop
     from queuectl.settings import Settings
     from queuectl.system.home import Home
+    from queuectl.system.launch import Landed
+    from queuectl.system.variables import Variables
 
-PUMP_AFTER_S = 0.003  # most commands end sooner, and then their pipe is read once
+PUMP_AFTER_MS = 3
+PUMP_AFTER_S = PUMP_AFTER_MS / 1000  # most commands end sooner, and then their pipe is read once
 FILE_AFTER_S = 0.2
 SCAN_EVERY_S = 0.03
 ANNOUNCE_AFTER_S = 0.2
 STUCK_AFTER_S = 1.0
 STUCK_SCAN_EVERY_S = 1.0
-FILE_COMMAND_BYTES = 128 << 10
 NEVER = float("inf")
-
-TIMEOUT = "timeout"
-DEADLINE = "deadline"
-CANCEL = "cancel"
-HAND_BACK = "hand back"
-LAPSE = "lapse"
 
 
 class Runner:
@@ -61,12 +59,15 @@ class Runner:
     _takeoff: Takeoff | None = None
     _pid = -1
     _pidfd = -1
+    _landing = -1
+    """Where the output comes of a command that was launched in one call, until somebody looks after it."""
     _is_watching_output = False
     _is_long = False
     _script: str | None = None
     _stop_reason: str | None = None
     _kill_at = 0.0
     _scan_at = 0.0
+    _again_at = NEVER
     _is_signalled = False
     _ended_s: float | None = None
     _empty_scans = 0
@@ -76,24 +77,26 @@ class Runner:
         claim: "Claim",
         home: "Home",
         settings: "Settings",
-        base_env: dict[bytes, bytes],
+        variables: "Variables",
         pad: "Launchpad",
         loop: "Loop",
         kept_input: bytes | None = None,
+        is_patient: bool = False,
     ) -> None:
+        """Start a command; a patient caller waits a moment for its end, while nothing else happens."""
         self.claim = claim
         self._home = home
         self._settings = settings
         self._loop = loop
         self._pad = pad
-        self._kills_before = pad.kills.before_start()
         self._mark = claim.mark
         self._known: dict[int, float] = {}
         self.started = time.monotonic()
+        self._kills_before = pad.kills.before_start(self.started)
         self._begun_s = clock.boot_s()
         self._timeout_s, self._timeout_reason = longest_run(claim.job, settings.job_timeout)
         self._outputs: list[Output] = []
-        self._start(base_env, kept_input)
+        self._start(variables, kept_input, is_patient=is_patient)
 
     @property
     def elapsed_s(self) -> float:
@@ -128,7 +131,7 @@ class Runner:
     def next_tick(self) -> float:
         """Return the monotonic time at which `tick` has something to do."""
         after_s = FILE_AFTER_S if self._is_watching_output else PUMP_AFTER_S
-        tick = NEVER if self._is_long else self.started + after_s
+        tick = min(self._again_at, NEVER if self._is_long else self.started + after_s)
         if self._stop_reason is not None:
             return min(tick, self._scan_at)
         return min(tick, self.started + self._timeout_s) if self._timeout_s else tick
@@ -142,6 +145,7 @@ class Runner:
             return
         if not self._is_watching_output and now >= self.started + PUMP_AFTER_S:
             self._is_watching_output = True
+            self._adopt_output()
             for output in self._outputs:
                 self._loop.watch(output.read_fd, partial(self._on_output, output))
         if now >= self.started + FILE_AFTER_S:
@@ -154,13 +158,17 @@ class Runner:
         elif self._timeout_s and now >= self.started + self._timeout_s:
             self.stop(self._timeout_reason)
 
-    def _start(self, base_env: dict[bytes, bytes], kept_input: bytes | None) -> None:
+    def _start(self, variables: "Variables", kept_input: bytes | None, *, is_patient: bool) -> None:
         job = self.claim.job
         launch = job.launch_options
+        shell = self._settings.shell if launch is None else launch.shell or self._settings.shell
         try:
+            argv, self._script = words_of(job, shell, self._home)
+            own = own_variables(job, self._mark)
+            if launch is None and not job.split_output and self._launch(argv, variables, own, is_patient=is_patient):
+                return
             self._open_outputs()
-            argv = self._argv(job, self._settings.shell if launch is None else launch.shell or self._settings.shell)
-            env = command_env(base_env, job, self._mark)
+            env = variables.with_own(own)
             if launch is not None and launch.secrets:
                 self._add_secrets(env, launch.secrets)
             leader = self._note_before()
@@ -187,6 +195,31 @@ class Runner:
             self._finish(outcome, None)
             return
         self._loop.watch_once(self._pidfd, self._on_exit)
+
+    def _launch(self, argv: list[str], variables: "Variables", own: bytes, *, is_patient: bool) -> bool:
+        """Start a plain command in one call; False means that it takes several."""
+        job, pad = self.claim.job, self._pad
+        note = pad.lock.start_note(job.seq, job.run, self._begun_s)
+        blocks = variables.blocks(own, has_others_names=job.env is not None)
+        patience_ms = 0 if not is_patient or 0 < self._timeout_s < PUMP_AFTER_S else PUMP_AFTER_MS
+        others, most = self._loop.fileno(), self._settings.output_tail_bytes
+        start = argv, blocks, job.cwd or "/", pad.signals, pad.devnull
+        launched = quick.launch(*start, note, others, patience_ms, most)
+        if launched is None:
+            return False
+        self._pid, self._pidfd, self._landing, landed = launched
+        if landed is None:
+            self._loop.watch_once(self._pidfd, self._on_exit)
+        else:
+            self._take(landed)
+        return True
+
+    def _adopt_output(self) -> None:
+        """Look after the output of a command that was launched in one call as after that of any other."""
+        if self._landing >= 0:
+            path = log_path(self._home, self.claim.job.seq, self.claim.job.run)
+            self._outputs.append(self._make_output(path, self._landing))
+            self._landing = -1
 
     def _open_outputs(self) -> None:
         """Open the pipes that the command will print into."""
@@ -247,24 +280,9 @@ class Runner:
             if stdin is not None:
                 os.close(stdin)
 
-    def _argv(self, job: "Job", shell: str) -> list[str]:
-        if job.command is None:
-            return job.argv_list or []
-        if len(job.command) < FILE_COMMAND_BYTES // 4 or len(job.command.encode()) < FILE_COMMAND_BYTES:
-            return [shell, "-c", job.command]
-        # The kernel takes no argument of 128 KiB or more.
-        self._script = script_path(self._home, job.seq, job.run)
-        try:
-            with open(self._script, "w", encoding="utf-8") as file:
-                file.write(job.command)
-        except OSError as error:
-            reason, is_passing = f"cannot write {self._script}: {error.strerror}", error.errno in process.NO_ROOM
-            raise process.CannotStart(process.CANNOT_RUN, reason, is_passing=is_passing) from None
-        return [shell, self._script]
-
-    def _make_output(self, path: str) -> Output:
+    def _make_output(self, path: str, read_fd: int | None = None) -> Output:
         settings = self._settings
-        return Output(path, tail_bytes=settings.output_tail_bytes, max_bytes=settings.max_output_bytes)
+        return Output(path, tail_bytes=settings.output_tail_bytes, max_bytes=settings.max_output_bytes, read_fd=read_fd)
 
     def _on_output(self, output: Output) -> None:
         if not output.pump():
@@ -276,12 +294,39 @@ class Runner:
 
     def _end(self) -> None:
         """Take what is left of a command that ended by itself."""
+        if self._landing >= 0:
+            self._land()
+            return
         ended = process.reap(self._pid)
-        assert ended is not None
-        outcome = None if self._takeoff is None else self._takeoff.outcome(ended)
+        if ended is None:
+            self._again_at = time.monotonic() + SCAN_EVERY_S  # a debugger has it still
+            return
         self._close()
-        kills_before = max(self._kills_before, self._pad.kills.lately)
-        self._finish(outcome or outcome_of(ended, kills_before, self._pad.kills), ended)
+        outcome = None if self._takeoff is None else self._takeoff.outcome(ended)
+        self._finish(outcome or self._own_outcome(ended), ended)
+
+    def _land(self) -> None:
+        """Take what is left of one that was launched in one call, and has ended by itself."""
+        landed = quick.land(self._pid, self._pidfd, self._landing, self._settings.output_tail_bytes)
+        if landed is None:
+            self._again_at = time.monotonic() + SCAN_EVERY_S  # a debugger has it still
+        else:
+            self._take(landed)
+
+    def _take(self, landed: "Landed") -> None:
+        status, cpu_us, peak_kib, printed, self._ended_s = landed
+        if status == 0 and printed is not None and self._script is None:
+            self.report = Report.of_success(cpu_us / 1000, peak_kib, printed, self._begun_s, self._ended_s)
+            return
+        ended, kept = process.Ended.of_status(status, cpu_us / 1000, peak_kib), None
+        if printed is None:
+            self._adopt_output()
+        else:
+            kept = Kept(total_bytes=len(printed), file=None, tail=printed)
+        self._finish(self._own_outcome(ended), ended, kept)
+
+    def _own_outcome(self, ended: process.Ended) -> Outcome:
+        return outcome_of(ended, max(self._kills_before, self._pad.kills.lately), self._pad.kills)
 
     def _look_after_stop(self, now: float, processes: process.Processes) -> None:
         """Ask it to end, and end what is left after the grace; done when two looks find nothing but the dead leader.
@@ -306,21 +351,10 @@ class Runner:
         if self._empty_scans >= 2:
             ended = process.reap(self._pid)
             if ended is not None:
+                self._adopt_output()
                 self._close()
-                self._finish(self._stopped_outcome(ended), ended)
-
-    def _stopped_outcome(self, ended: process.Ended) -> Outcome:
-        if self._stop_reason == TIMEOUT:
-            after_ms = round(self._timeout_s * 1000)
-            return Outcome.timed_out(after_ms, exit_code=ended.exit_code, signal=ended.signal)
-        if self._stop_reason == DEADLINE:
-            deadline_ms = self.claim.job.deadline_ms or 0
-            return Outcome.past_deadline(deadline_ms, exit_code=ended.exit_code, signal=ended.signal)
-        if self._stop_reason == CANCEL:
-            return Outcome.cancelled(exit_code=ended.exit_code, signal=ended.signal)
-        if self._stop_reason == LAPSE:
-            return Outcome.lapsed()
-        return Outcome.handed_back()
+                deadline_ms = self.claim.job.deadline_ms or 0
+                self._finish(stopped_outcome(self._stop_reason, ended, self._timeout_s, deadline_ms), ended)
 
     def _close(self) -> None:
         if self._is_watching_output:
@@ -328,12 +362,13 @@ class Runner:
                 self._loop.unwatch(output.read_fd)
         os.close(self._pidfd)
 
-    def _finish(self, outcome: Outcome, ended: process.Ended | None) -> None:
+    def _finish(self, outcome: Outcome, ended: process.Ended | None, kept: Kept | None = None) -> None:
         if self._script is not None:
             remove_file(self._script)
         if self._takeoff is not None:
             self._takeoff.end()
-        kept = self._outputs[0].finish() if self._outputs else NOTHING_KEPT
+        if kept is None:
+            kept = self._outputs[0].finish() if self._outputs else NOTHING_KEPT
         self.report = Report(
             outcome=outcome,
             cpu_ms=ended.cpu_ms if ended else None,
@@ -352,15 +387,3 @@ class Runner:
 
     def _name_of(self, kept: Kept) -> str | None:
         return None if kept.file is None else os.path.relpath(kept.file, self._home.logs)
-
-
-def longest_run(job: "Job", job_timeout_s: float) -> tuple[float, str]:
-    """Return how many seconds a run may take, 0 for any, and what ends it then.
-
-    What is left until the deadline is measured by the database's clock at the claim, and then counted here.
-    """
-    timeout_s = job_timeout_s if job.timeout_ms is None else job.timeout_ms / 1000
-    if job.deadline_at is None:
-        return timeout_s, TIMEOUT
-    left_s = max(1, job.deadline_at - (job.started_at or 0)) / 1000
-    return (timeout_s, TIMEOUT) if 0 < timeout_s <= left_s else (left_s, DEADLINE)

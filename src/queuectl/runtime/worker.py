@@ -8,12 +8,12 @@ from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, settings_of
 from queuectl.actions.endings import has_ties
 from queuectl.actions.parking import let_go
-from queuectl.actions.settle import Holder, Step, can_wait, settle_and_claim
+from queuectl.actions.settle import Holder, Step, is_free, settle_and_claim
 from queuectl.errors import BadInput, StoreError
 from queuectl.model.attempt import Report
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
-from queuectl.runtime.environment import base_env
+from queuectl.runtime.environment import shared_variables
 from queuectl.runtime.hand import HOLD_S, NEVER, Hand
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity
@@ -21,9 +21,10 @@ from queuectl.runtime.launchpad import Launchpad
 from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.options import NOW_BYTE, WorkerOptions
-from queuectl.runtime.runner import CANCEL, HAND_BACK, LAPSE, Runner
+from queuectl.runtime.runner import Runner
 from queuectl.runtime.telling import say_ends
 from queuectl.runtime.tenure import Tenure
+from queuectl.runtime.wording import CANCEL, HAND_BACK, LAPSE
 from queuectl.settings import resolve
 from queuectl.store import claims, config, inputs, workers
 from queuectl.store.takers import Taker
@@ -81,7 +82,7 @@ class Worker:
         self._tenure = Tenure(self._database.dialect, self._heartbeat)
         self._is_leased = not self._database.dialect.is_local
         self._is_leaving_off = False
-        self._base_env = base_env(target)
+        self._variables = shared_variables(target)
         self._pad = Launchpad(identity.id, identity.lock)
         self._running: list[Runner] = []
         self._hand = Hand()
@@ -149,6 +150,7 @@ class Worker:
                 self._take_orders(now)
         except StoreError as error:
             self._log.trouble(error.message)
+            self._identity.lock.drop_stale()
             self._has_doubt = self._is_looking = True
             self._failed_farewells += bool(self._order)
             self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
@@ -166,7 +168,7 @@ class Worker:
         hand = self._hand
         while hand.claims and not (hand.returned or self._order or self._is_looking or self._heartbeat.is_given_up):
             until = min(self._settle_by, hand.until, self._next_orders)
-            if self._loop.turned_at >= until:
+            if time.monotonic() >= until:
                 return
             self._poll(until)
 
@@ -189,24 +191,25 @@ class Worker:
             runner.tick(now, processes)
         self._collect(now)  # notes ends before the next command begins: should we be killed then, they stand
         if self._hand.claims:
-            self._begin(now)
+            self._begin(now, is_patient=True)
 
     def _collect(self, now: float) -> None:
         """Set the runs that are over aside for the next settle; say of the others that they run."""
         for runner in [*self._running]:
             if runner.report is not None:
                 self._running.remove(runner)
-                self._end(runner.claim, runner.report, now)
-                self._hand.note_pace(now - runner.started)
+                self._end(runner, runner.report, now)
             elif not runner.is_announced and runner.is_long(now):
                 runner.is_announced = True
                 job = runner.claim.job
                 self._log.info("running", f"running: {one_line(job.line)}", job=job.id, run=job.run)
 
-    def _end(self, claim: "Claim", report: Report, now: float) -> None:
+    def _end(self, runner: Runner, report: Report, now: float) -> None:
         """Set a run that is over aside: with a note of how it ended where it may wait, else to be settled at once."""
+        claim = runner.claim
         job = claim.job
-        may_wait = bool(self._hand.claims) and report.can_be_noted and can_wait(claim, report)
+        self._hand.note_pace(now - runner.started)
+        may_wait = self._hand.claims and report.can_be_noted and is_free(job)
         if may_wait and self._identity.lock.note_outcome(job.seq, job.run, report.as_note()):
             self._settle_by = min(self._settle_by, now + HOLD_S)
         else:
@@ -218,12 +221,21 @@ class Worker:
         self._hand.late.discard(job.seq)
         self._ended.append((claim, report))
 
-    def _begin(self, now: float) -> None:
-        """Begin what is in hand, as far as there are slots whose command is over."""
+    def _begin(self, now: float, *, is_patient: bool = False) -> None:
+        """Begin what is in hand, as far as there are slots whose command is over.
+
+        With one slot and some patience, the next begins as soon as a short one is over, until there is something else
+        to do; then one runs that nobody waits for.
+        """
+        hand = self._hand
         busy = len([runner for runner in self._running if not runner.is_over])
-        while self._hand.claims and busy < self._options.slots and not self._order:
-            self._start(self._hand.begin(now))
-            busy += 1
+        is_patient = is_patient and self._options.slots == 1 and not self._running
+        while hand.claims and busy < self._options.slots and not (self._order or self._heartbeat.is_given_up):
+            until = min(self._settle_by, hand.until, self._next_orders)
+            if self._start(hand.begin(now), is_patient=is_patient and now < until):
+                now = time.monotonic()
+            else:
+                busy += 1
 
     def _settle_and_claim(self, now: float) -> None:
         if self._has_doubt or now - self._compared_at >= self._settings.worker_heartbeat_interval:
@@ -251,6 +263,8 @@ class Worker:
             return
         self._strike_out(ended)
         self._next_look = now + (self._bell.poll_s if self._heartbeat.is_renewed else ORDERS_EVERY_S)
+        if is_idle:
+            self._next_orders = now + ORDERS_EVERY_S  # there were none but the one this step has read
         if step.claimed:
             self._idle_looks = 0
             self._take_turns(step)
@@ -272,8 +286,7 @@ class Worker:
         self._settle_by = NEVER
         lock = self._identity.lock
         lock.forget_outcomes()
-        for claim, _ in ended:
-            lock.note_end(claim.job.seq)
+        lock.note_ends([claim.job.seq for claim, _ in ended])
 
     def _room_ahead(self) -> int:
         """Return how many jobs to take ahead of the slots: none unless all is well and this worker takes anything."""
@@ -356,26 +369,32 @@ class Worker:
             return 0
         return max(0, self._options.slots - len(self._running))
 
-    def _start(self, claim: "Claim") -> None:
+    def _start(self, claim: "Claim", *, is_patient: bool = False) -> bool:
+        """Start a command; True means that its run is over already, and set aside."""
         if self._is_lapsing() or not self._heartbeat.is_renewed:  # frozen since the claim: it may be another's by now
             self._ended.append((claim, Report(outcome=Outcome.lapsed())))
             self._settle_by = 0.0
-            return
+            return False
         runner = Runner(
             claim,
             self._target.home,
             self._settings,
-            self._base_env,
+            self._variables,
             self._pad,
             self._loop,
-            kept_input=self._kept_input(claim.job),
+            kept_input=None if claim.job.launch is None else self._kept_input(claim.job),
+            is_patient=is_patient,
         )
+        if runner.report is not None and not runner.is_starved:
+            self._end(runner, runner.report, time.monotonic())
+            return True
         self._running.append(runner)
         if self._order == workers.NOW:
             runner.stop(HAND_BACK)
         if runner.is_starved:
             self._log.warning("starved", "no memory, processes or files left to start a command; trying again shortly")
             self._retry_at = time.monotonic() + STARVED_PAUSE_S
+        return False
 
     def _kept_input(self, job: "Job") -> bytes | None:
         """Fetch what a job reads on standard input, where the store holds it."""
@@ -439,8 +458,7 @@ class Worker:
         held = {(claim.job.seq, claim.job.run): claim for claim in self._database.read(self._read_held)}
         over = [claim for claim, _ in self._ended if (claim.job.seq, claim.job.run) not in held]
         self._ended = [(claim, report) for claim, report in self._ended if claim not in over]
-        for claim in over:
-            self._identity.lock.note_end(claim.job.seq)
+        self._identity.lock.note_ends([claim.job.seq for claim in over])
         self._hand.keep(held)
         known = {(runner.claim.job.seq, runner.claim.job.run) for runner in self._running}
         in_hand = [*self._hand.claims, *self._hand.returned, *(claim for claim, _ in self._ended)]

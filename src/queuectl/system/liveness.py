@@ -11,13 +11,16 @@ from enum import StrEnum
 
 from queuectl.errors import StoreUnreachable
 from queuectl.model.value import Value
-from queuectl.system.endnotes import EndNotes, path_of, remove_left_notes
+from queuectl.system.endnotes import EndNotes, path_of, read_end_notes, remove_left_notes
 from queuectl.system.home import Home, folder_of, remove_file
 from queuectl.system.process import Left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+StartNote = tuple[int, int, bytes, int]
+"""A descriptor, where in its file, what to write there before the number of a pipe, and the bytes of the record."""
 
 RECORD_BYTES = 128
 SUFFIX = ".lock"
@@ -92,6 +95,8 @@ class LifeLock:
             ) from None
         self._places: dict[int, int] = {}
         self._free_places: list[int] = []
+        self._stale_places: set[int] = set()
+        """Those of the free ones that still name a command whose end is noted."""
         self._unnoted: set[int] = set()
         """Commands that could not be written down when they began."""
         self._ends = EndNotes(self.path)
@@ -104,18 +109,20 @@ class LifeLock:
 
     def note_life(self, now: float, lease_s: float) -> None:
         """Write down that this process lived, and renewed its lease, at a time on the boot-time clock."""
-        self._write(0, f"{now:.3f} {lease_s:.3f} {self._store}".encode())
+        self._put(0, _record(f"{now:.3f} {lease_s:.3f} {self._store}".encode()))
+
+    def start_note(self, seq: int, run: int, begun: float) -> StartNote:
+        """Return how to write down a command before it is started, for who does both at once: system/launch.py."""
+        words = _start_words(_NO_PID_YET, seq, run, begun)
+        return self._fd, self._place_of(seq) * RECORD_BYTES, words, RECORD_BYTES
 
     def note_start(self, leader: Leader) -> None:
         """Write down a command that is about to be started."""
-        place = self._places.get(leader.seq)
-        if place is None:
-            place = self._free_places.pop() if self._free_places else len(self._places) + 1
-            self._places[leader.seq] = place
         first = _first_words(leader.pid, leader.since) if leader.pid else _NO_PID_YET
+        words = _start_words(first, leader.seq, leader.run, leader.begun)
         pipes = b" ".join([b"%d" % pipe for pipe in leader.pipes])
-        is_noted = self._write(place, b"%b %d %d %.3f %b" % (first, leader.seq, leader.run, leader.begun, pipes))
-        if not is_noted:
+        if not self._put(self._place_of(leader.seq), _record(words + pipes)):
+            self.drop_stale()
             self._unnoted.add(leader.seq)
             self._ends.remove()  # a job without a note may have begun from now on
 
@@ -127,28 +134,42 @@ class LifeLock:
         else:
             self._put(self._places[leader.seq], _first_words(pid, since))
 
-    def note_end(self, seq: int) -> None:
-        """Strike a command out."""
-        place = self._places.pop(seq, None)
-        self._unnoted.discard(seq)
-        if place is not None:
+    def note_ends(self, seqs: "Sequence[int]") -> None:
+        """Strike out those of some commands that are noted as under way."""
+        for seq in self._places.keys() & seqs:
+            place = self._places.pop(seq)
             self._free_places.append(place)
             self._put(place, _STRUCK_OUT)
+        self._unnoted.difference_update(seqs)
 
     def expect_ends(self) -> bool:
         """Make ready to write down how runs end, before jobs are taken ahead; False means that none may be."""
         return not self._unnoted and self._ends.open()
 
     def note_outcome(self, seq: int, run: int, note: str) -> bool:
-        """Write down in JSON how a run ended, and strike it out; False means that it must be settled at once."""
+        """Write down in JSON how a run ended; False means that it must be settled at once.
+
+        Where it was noted as under way, the next command is noted over it: `read_note` goes by its end until then.
+        """
         if not self._ends.add(seq, run, note):
             return False
-        self.note_end(seq)
+        place = self._places.pop(seq, None)
+        self._unnoted.discard(seq)
+        if place is not None:
+            self._free_places.append(place)
+            self._stale_places.add(place)
         return True
 
     def forget_outcomes(self) -> None:
         """Strike out how runs ended: they are settled."""
+        self.drop_stale()
         self._ends.clear()
+
+    def drop_stale(self) -> None:
+        """Strike out commands whose ends are noted and over which none was noted: their pids may be another's."""
+        for place in self._stale_places:
+            self._put(place, _STRUCK_OUT)
+        self._stale_places.clear()
 
     def release(self) -> None:
         """Remove the lock after the worker's row was closed."""
@@ -156,8 +177,12 @@ class LifeLock:
         remove_file(self.path)
         os.close(self._fd)
 
-    def _write(self, place: int, words: bytes) -> bool:
-        return self._put(place, words.ljust(RECORD_BYTES - 1) + b"\n")
+    def _place_of(self, seq: int) -> int:
+        place = self._places.get(seq)
+        if place is None:
+            place = self._places[seq] = self._free_places.pop() if self._free_places else len(self._places) + 1
+            self._stale_places.discard(place)
+        return place
 
     def _put(self, place: int, words: bytes) -> bool:
         try:
@@ -169,6 +194,15 @@ class LifeLock:
 def _first_words(pid: int, since: float) -> bytes:
     """Return what changes once a command runs, always as long, so that it can be written over."""
     return b"%10d %16.3f" % (pid, since)
+
+
+def _start_words(first: bytes, seq: int, run: int, begun: float) -> bytes:
+    """Return all that is noted of a command but the pipes that come behind it."""
+    return b"%b %d %d %.3f " % (first, seq, run, begun)
+
+
+def _record(words: bytes) -> bytes:
+    return words.ljust(RECORD_BYTES - 1) + b"\n"
 
 
 _NO_PID_YET = _first_words(0, 0.0)
@@ -231,6 +265,8 @@ def read_note(path: str) -> LifeNote:
                 leaders.append(_leader_of(words))
         except ValueError:
             continue  # cut off half way by a full disk
+    if leaders and (ends := read_end_notes(path)):
+        leaders = [leader for leader in leaders if (leader.seq, leader.run) not in ends]
     return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders), is_ended=is_ended)
 
 

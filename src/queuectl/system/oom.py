@@ -12,9 +12,9 @@ class KillCount:
         self._count = self._earlier = 0
         self._read_at = float("-inf")
 
-    def before_start(self) -> int:
-        """Return the count as it stood at most a second ago."""
-        return self._count if time.monotonic() - self._read_at < FRESH_S else self.now()
+    def before_start(self, now: float) -> int:
+        """Return the count as it stood at most a second before a monotonic time, which it is."""
+        return self._count if now - self._read_at < FRESH_S else self.now()
 
     def look(self) -> None:
         """Read the count; who does so every second can tell a kill of just now from those of long ago."""

@@ -62,8 +62,11 @@ class Output:
     _dropped = 0
     _is_blocking = True
 
-    def __init__(self, path: str, *, tail_bytes: int, max_bytes: int, mask: "Mask | None" = None) -> None:
-        self.read_fd, self.write_fd = os.pipe2(os.O_CLOEXEC)  # the command gets the second
+    def __init__(
+        self, path: str, *, tail_bytes: int, max_bytes: int, mask: "Mask | None" = None, read_fd: int | None = None
+    ) -> None:
+        """Make the pipe of a command; `read_fd` is that of one which has its end already."""
+        self.read_fd, self.write_fd = os.pipe2(os.O_CLOEXEC) if read_fd is None else (read_fd, -1)
         self._path = path
         self._tail_bytes = tail_bytes
         self._max_bytes = max_bytes

@@ -22,18 +22,14 @@ NOT_FOUND = 127
 KILL_S = 2.0
 TICK_S = 0.02  # how far the start of a process, as the kernel tells it, may lie before it was
 
-# What Python ignores must not be ignored by commands: a shell pipe relies on SIGPIPE.
-RESET_SIGNALS = [
-    signal.SIGPIPE,
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGXFSZ,
-    signal.SIGTSTP,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-]
+# A command finds every signal as the kernel has it at the beginning, whatever Python, a shell or nohup made of it for
+# us: a shell pipe relies on SIGPIPE. Those of real time, from 32 on, nobody here has touched.
+RESET_SIGNALS = [number for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP)]
+
+
+def changed_signals() -> list[int]:
+    """Return those of them that are not so in this process."""
+    return [number for number in RESET_SIGNALS if signal.getsignal(number) is not signal.SIG_DFL]
 
 
 NO_ROOM = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -60,6 +56,17 @@ class Ended(Value):
     cpu_ms: int
     peak_memory_bytes: int
 
+    @classmethod
+    def of_status(cls, status: int, cpu_ms: float, peak_kib: int) -> "Ended":
+        """Build from what wait(2) says and the kernel counted."""
+        code = os.waitstatus_to_exitcode(status)
+        return cls(
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            cpu_ms=round(cpu_ms),
+            peak_memory_bytes=peak_kib * 1024,
+        )
+
 
 def spawn(
     argv: "Sequence[str]",
@@ -81,7 +88,7 @@ def spawn(
     except OSError as error:
         raise CannotStart(CANNOT_RUN, f"cannot enter {cwd}: {error.strerror}") from None
     try:
-        program = _resolve(argv[0], env)
+        program = resolve(argv[0], env, cwd)
         if preparation is not None:
             from queuectl.system import prepare  # most commands ask for nothing
 
@@ -96,18 +103,29 @@ def spawn(
         os.chdir("/")
 
 
+def resolve(program: str, env: "Mapping[bytes, bytes]", folder: str) -> str:
+    """Find a program on the PATH the command itself will have, in the folder it will be in."""
+    if "/" in program:
+        return program
+    denied = False
+    for place in os.fsdecode(env.get(b"PATH", os.fsencode(os.defpath))).split(":"):
+        path = os.path.join(folder, place or ".", program)
+        if os.path.isfile(path):
+            if os.access(path, os.X_OK):
+                return path
+            denied = True
+    if denied:
+        raise PermissionError(errno.EACCES, "permission denied")
+    raise FileNotFoundError(errno.ENOENT, "not found on PATH")
+
+
 def reap(pid: int) -> Ended | None:
     """Collect a child that ended; None means it still runs."""
     found, status, usage = os.wait4(pid, os.WNOHANG)
     if found == 0:
         return None
-    code = os.waitstatus_to_exitcode(status)
-    return Ended(
-        exit_code=code if code >= 0 else None,
-        signal=-code if code < 0 else None,
-        cpu_ms=round((usage.ru_utime + usage.ru_stime) * 1000),
-        peak_memory_bytes=usage.ru_maxrss * 1024,
-    )
+    cpu_ms = (usage.ru_utime + usage.ru_stime) * 1000
+    return Ended.of_status(status, cpu_ms, usage.ru_maxrss)
 
 
 def is_over(pid: int) -> bool:
@@ -133,15 +151,14 @@ class Links(Value):
 class Processes:
     """One look at all processes of this host that are not zombies; taken when first asked something."""
 
-    def __init__(self) -> None:
-        self._table: dict[int, Links] | None = None
-        self._marks: dict[int, bytes] = {}
-        self._held: dict[int, Held] = {}
+    _table: dict[int, Links] | None = None  # most are never asked anything
 
     @property
     def table(self) -> dict[int, Links]:
         """Every process but this one, by pid."""
         if self._table is None:
+            self._marks: dict[int, bytes] = {}
+            self._held: dict[int, Held] = {}
             self._table = {pid: links for pid, links in _read_processes() if pid != os.getpid()}
         return self._table
 
@@ -332,22 +349,6 @@ def _posix_spawn(
         return os.posix_spawn(
             "/bin/sh", words, env, file_actions=actions, setsid=True, setsigdef=RESET_SIGNALS, setsigmask=()
         )
-
-
-def _resolve(program: str, env: "Mapping[bytes, bytes]") -> str:
-    """Find a program on the PATH the command itself will have."""
-    if "/" in program:
-        return program
-    denied = False
-    for folder in os.fsdecode(env.get(b"PATH", os.fsencode(os.defpath))).split(":"):
-        path = os.path.join(folder or ".", program)
-        if os.path.isfile(path):
-            if os.access(path, os.X_OK):
-                return path
-            denied = True
-    if denied:
-        raise PermissionError(errno.EACCES, "permission denied")
-    raise FileNotFoundError(errno.ENOENT, "not found on PATH")
 
 
 def _signal_group(leader: int, number: int) -> None:

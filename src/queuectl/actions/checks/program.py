@@ -6,6 +6,7 @@ import sys
 
 from queuectl import __version__
 from queuectl.model.finding import error, ok, warning
+from queuectl.system.launch import is_compiled
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES, most_open_files, slots_that_fit
 from queuectl.system.wake import can_watch
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from queuectl.actions.checks.case import Case
     from queuectl.model.finding import Finding
 
+_LAUNCH = {
+    True: "compiled launch",
+    False: "no compiled launch (install it where there is a C compiler: commands start a tenth quicker)",
+}
 LEAST_PYTHON = (3, 11)
 LEAST_SQLITE = (3, 51, 3)  # before: the log of a file that several processes write could corrupt it
 
@@ -28,7 +33,7 @@ def program(case: "Case") -> "Iterator[Finding]":
     yield from judge_versions(sys.version_info[:3], sqlite)
     if case.target.sqlite_path is None and not _has_psycopg():
         yield error("the psycopg package is not installed, and this store is a PostgreSQL", _INSTALL)
-    yield ok(f"queuectl {__version__}, Python {platform.python_version()}, SQLite {sqlite}")
+    yield ok(f"queuectl {__version__}, Python {platform.python_version()}, SQLite {sqlite}, {_LAUNCH[is_compiled()]}")
 
 
 def judge_versions(python: tuple[int, ...], sqlite: str) -> "Iterator[Finding]":

@@ -1,0 +1,316 @@
+"""Launch: a plain command is noted, started and collected in one call each, and a try that fails leaves nothing."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queuectl import clock
+from queuectl.system import launch as launching
+from queuectl.system.home import Home
+from queuectl.system.launch import Landed, land
+from queuectl.system.liveness import LifeLock, read_note
+from queuectl.system.pipes import inode_of
+from queuectl.system.process import RESET_SIGNALS, changed_signals, is_over, signal_name
+from queuectl.system.variables import Variables, laid_out
+from tests.program import wait_for
+from tests.runtime.running import IN_ONE_CALL, start_by
+
+PATIENCE_MS = 20_000
+MOST = 1024
+Launched = tuple[int, int, int, Landed | None]
+
+
+class Pad:
+    """Starts commands as a worker's runner does."""
+
+    def __init__(self, root: Path) -> None:
+        home = Home(root=str(root))
+        home.make()
+        self.lock = LifeLock(home, "0123456789abcdef")
+        self.devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self.reading, self.writing = os.pipe2(os.O_CLOEXEC)
+
+    def launch(self, *argv: str, patience_ms: int = 0, folder: str = "/", own: bytes = b"") -> Launched | None:
+        """Start a command as run 2 of job 1."""
+        note = self.lock.start_note(1, 2, clock.boot_s())
+        signals, blocks = bytes(changed_signals()), (laid_out(os.environb), own)
+        return launching.launch(
+            list(argv), blocks, folder, signals, self.devnull, note, self.reading, patience_ms, MOST
+        )
+
+    def run(self, line: str, **options: str | bytes) -> Landed:
+        """Run a shell line to its end."""
+        launched = self.launch("/bin/sh", "-c", line, patience_ms=PATIENCE_MS, **options)  # type: ignore[arg-type]
+        assert launched is not None
+        assert launched[3] is not None
+        return launched[3]
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.lock.release()
+        for fd in (self.devnull, self.reading, self.writing):
+            os.close(fd)
+
+
+@pytest.fixture
+def pad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pad]:
+    """Somewhere to start from."""
+    start_by(IN_ONE_CALL, monkeypatch)
+    pad = Pad(tmp_path / "home")
+    yield pad
+    pad.close()
+
+
+def collected(launched: Launched) -> Landed:
+    """Wait for a command, and collect it."""
+    pid, pidfd, output, landed = launched
+    assert landed is None
+    wait_for(lambda: is_over(pid) or None, "the end")
+    landed = land(pid, pidfd, output, MOST)
+    assert landed is not None
+    return landed
+
+
+def children() -> str:
+    """Return the processes that this thread has started, the dead ones among them too."""
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+
+
+@pytest.mark.parametrize("line, status", [("exit 0", 0), ("exit 3", 3 << 8), ("kill -9 $$", 9)])
+def test_the_status_is_the_kernels(pad: Pad, line: str, status: int) -> None:
+    assert pad.run(line)[0] == status
+
+
+def test_what_it_took_and_printed_and_when_it_was_over_come_with_it(pad: Pad) -> None:
+    before = clock.boot_s()
+
+    _, cpu_us, peak_kib, printed, ended_s = pad.run("echo out; echo err >&2")
+
+    assert printed == b"out\nerr\n"
+    assert 0 < cpu_us < 20_000_000
+    assert 100 < peak_kib < 1 << 20
+    assert before < ended_s < clock.boot_s()
+
+
+def test_it_is_noted_as_the_lock_notes_any_other_with_its_pid_and_its_pipe(pad: Pad) -> None:
+    launched = pad.launch("/bin/sleep", "600")
+    assert launched is not None
+    pid, _, output, _ = launched
+
+    (leader,) = read_note(pad.lock.path).leaders
+    os.kill(pid, signal.SIGKILL)
+    pipe = inode_of(output)
+    collected(launched)
+
+    assert (leader.seq, leader.run, leader.pid, leader.pipes) == (1, 2, pid, (pipe,))
+    assert 0 <= leader.since - leader.begun < 60
+
+
+def test_it_leads_a_session_has_no_descriptor_of_ours_and_reads_nothing(pad: Pad) -> None:
+    printed = pad.run("ps -o pid=,sid=,pgid= -p $$; ls /proc/$$/fd | tr '\\n' ' '; cat")[3]
+    assert printed is not None
+
+    (pid, session, group), descriptors = (line.split() for line in printed.splitlines())
+
+    assert pid == session == group
+    assert {b"0", b"1", b"2"} <= set(descriptors)
+    assert len(os.listdir("/proc/self/fd")) - 1 > len(descriptors)
+
+
+def test_every_signal_is_as_the_kernel_has_it_at_the_beginning(pad: Pad) -> None:
+    ignored = (signal.SIGUSR1, signal.SIGHUP)
+    before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+    try:
+        printed = pad.run("exec sed -n '/^Sig[BIC]/p' /proc/self/status")[3]
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
+        for number, handler in zip(ignored, before, strict=True):
+            signal.signal(number, handler)
+
+    assert printed is not None
+    standard = (1 << 31) - 1  # those from 32 on are the C library's own, or of real time
+    assert {int(line.split()[1], 16) & standard for line in printed.splitlines()} == {0}
+
+
+def test_who_changed_a_signal_is_asked_for_it() -> None:
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    try:
+        changed = changed_signals()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+    assert signal.SIGUSR1 in changed
+    assert {"SIGKILL", "SIGSTOP"}.isdisjoint(map(signal_name, RESET_SIGNALS))
+
+
+def test_it_finds_its_own_variables_beside_those_of_all(pad: Pad, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLOUR", "blue")
+
+    printed = pad.run('echo "$COLOUR $SHAPE"', own=b"SHAPE=a ring\0", folder="/tmp")[3]
+
+    assert printed == b"blue a ring\n"
+
+
+@pytest.mark.parametrize(
+    "own, expected",
+    [
+        (b"SHAPE=ring\0", {b"COLOUR": b"blue", b"SHAPE": b"ring"}),
+        (b"COLOUR=red\0", {b"COLOUR": b"red"}),
+        (b"A=1\0A=2=3\0", {b"COLOUR": b"blue", b"A": b"2=3"}),
+    ],
+)
+def test_a_variable_of_its_own_takes_the_place_of_one_that_all_have(own: bytes, expected: dict[bytes, bytes]) -> None:
+    variables = Variables({b"COLOUR": b"blue"})
+
+    assert variables.with_own(own) == expected
+    assert variables.blocks(own, has_others_names=True) == (b"", laid_out(expected))
+
+
+def test_words_that_are_not_text_reach_it_unchanged(pad: Pad) -> None:
+    word = b"\xff\xfe".decode("utf-8", "surrogateescape")
+
+    launched = pad.launch("/usr/bin/printf", "%s", word, patience_ms=PATIENCE_MS)
+
+    assert launched is not None
+    assert launched[3] is not None
+    assert launched[3][3] == b"\xff\xfe"
+
+
+@pytest.mark.parametrize(
+    "argv, folder",
+    [
+        (("/no/such/program",), "/"),
+        (("/etc/passwd",), "/"),
+        (("/bin/true",), "/no/such/folder"),
+        (("true",), "/"),
+        ((), "/"),
+    ],
+    ids=["no program", "not executable", "no folder", "not a path", "nothing"],
+)
+def test_of_one_that_cannot_start_nothing_is_left(pad: Pad, argv: tuple[str, ...], folder: str) -> None:
+    before = os.listdir("/proc/self/fd"), children()
+
+    assert pad.launch(*argv, folder=folder, patience_ms=PATIENCE_MS) is None
+
+    assert (os.listdir("/proc/self/fd"), children()) == before
+
+
+def test_one_that_cannot_be_noted_is_not_started(pad: Pad, tmp_path: Path) -> None:
+    reading = os.open(pad.lock.path, os.O_RDONLY | os.O_CLOEXEC)
+    note = (reading, *pad.lock.start_note(1, 2, 0.0)[1:])
+    argv = ["/bin/sh", "-c", f"touch {tmp_path}/begun"]
+
+    launched = launching.launch(argv, (b"", b""), "/", b"", pad.devnull, note, pad.reading, PATIENCE_MS, MOST)
+    os.close(reading)
+
+    assert launched is None
+    assert not (tmp_path / "begun").exists()
+
+
+def test_a_word_that_holds_the_sign_of_its_end_is_refused(pad: Pad) -> None:
+    with pytest.raises(ValueError, match="null"):
+        pad.launch("/bin/echo", "a\0b")
+
+
+def test_more_output_than_asked_for_stays_in_the_pipe(pad: Pad) -> None:
+    launched = pad.launch("/bin/sh", "-c", f"head -c {MOST + 1} /dev/zero", patience_ms=PATIENCE_MS)
+    assert launched is not None
+    _, _, output, landed = launched
+
+    assert landed is not None
+    assert landed[3] is None
+    assert len(os.read(output, 1 << 16)) == MOST + 1
+    os.close(output)
+
+
+def test_output_in_packets_is_taken_whole(pad: Pad) -> None:
+    code = "import fcntl, os; fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT); os.write(1, b'aa'); os.write(1, b'bb')"
+
+    launched = pad.launch(sys.executable, "-S", "-c", code, patience_ms=PATIENCE_MS)
+
+    assert launched is not None
+    assert launched[3] is not None
+    assert (launched[3][0], launched[3][3]) == (0, b"aabb")
+
+
+def test_who_has_no_streams_of_its_own_starts_nothing_this_way(pad: Pad, tmp_path: Path) -> None:
+    pid = os.fork()
+    if pid == 0:
+        os.closerange(1, 3)
+        (tmp_path / "said").write_text(str(pad.launch("/bin/true", patience_ms=PATIENCE_MS)))
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+    assert (tmp_path / "said").read_text() == "None"
+
+
+def test_what_is_left_in_the_background_is_not_waited_for(pad: Pad) -> None:
+    printed = pad.run("sleep 600 & echo $!")[3]
+    assert printed is not None
+
+    os.kill(int(printed), signal.SIGKILL)
+
+
+def test_nobody_waits_for_one_that_is_not_short(pad: Pad) -> None:
+    launched = pad.launch("/bin/sleep", "600", patience_ms=1)
+    assert launched is not None
+
+    os.kill(launched[0], signal.SIGKILL)
+
+    assert collected(launched)[0] == signal.SIGKILL
+
+
+def test_nobody_waits_while_others_have_something_to_say(pad: Pad) -> None:
+    os.write(pad.writing, b"!")
+
+    launched = pad.launch("/bin/sleep", "600", patience_ms=PATIENCE_MS)
+    assert launched is not None
+    os.kill(launched[0], signal.SIGKILL)
+
+    assert collected(launched)[0] == signal.SIGKILL
+
+
+def test_other_threads_go_on_while_one_waits(pad: Pad) -> None:
+    done: list[float] = []
+
+    def speak() -> None:
+        os.write(pad.writing, b"!")
+        done.append(time.monotonic())
+
+    thread = threading.Thread(target=speak)
+
+    thread.start()
+    launched = pad.launch("/bin/sleep", "600", patience_ms=PATIENCE_MS)
+    assert launched is not None
+    os.kill(launched[0], signal.SIGKILL)
+    collected(launched)
+    thread.join()
+
+    assert done
+
+
+def test_land_says_nothing_of_one_that_runs(pad: Pad) -> None:
+    launched = pad.launch("/bin/sleep", "600")
+    assert launched is not None
+    pid, pidfd, output, _ = launched
+
+    assert land(pid, pidfd, output, MOST) is None
+
+    os.kill(pid, signal.SIGKILL)
+    collected(launched)
+
+
+def test_many_leave_nothing_open(pad: Pad) -> None:
+    before = os.listdir("/proc/self/fd")
+
+    for _ in range(50):
+        pad.run(":")
+
+    assert os.listdir("/proc/self/fd") == before
