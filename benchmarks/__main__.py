@@ -1,7 +1,7 @@
-"""`python -m benchmarks quick|full [--only WORD]...`: measure, print each figure as soon as it is known, write results.
+"""`python -m benchmarks quick|full|dashboard [--only WORD]...`: measure, print each figure as it is known, write it.
 
-Exits 1 where a workload fails; `full` also where a budget is missed and, without --only, where one was not judged or
-a peer that must run did not. Exits 2 at once where a whole run could draw no plots.
+Exits 1 where a workload fails; all but `quick` also where a budget is missed and, without --only, where one was not
+judged or a peer that must run did not. Exits 2 at once where a whole run could draw no plots.
 """
 
 import argparse
@@ -20,14 +20,17 @@ from pathlib import Path
 import queuectl
 from benchmarks import machine, stores, verdict
 from benchmarks.bench import Bench
+from benchmarks.budgets import BUDGETS, DASHBOARD, FULL
 from benchmarks.figures import Figure
 from benchmarks.report import RESULTS, ROOT, Result, write_blocks, write_page
 from benchmarks.workloads import MODULES, workload
 
+QUICK = "quick"
 NO_PLOTS = "no matplotlib, so no plots; make bench installs it, or: pip install -e '.[bench]'"
 BUSY = 1.0
 """A load average beyond which figures are not to be believed."""
-LEFT_OUT_OF_QUICK = ("output", "dashboard", "peers")
+LEFT_OUT = {QUICK: ("output", DASHBOARD, "peers"), FULL: (DASHBOARD,)}
+"""What a run does not measure: that of the dashboard measures nothing else."""
 
 
 def main() -> int:
@@ -47,7 +50,7 @@ def main() -> int:
         print(machine.sentence(described), flush=True)
         if float(described["load"]) > BUSY:
             print("the machine is in use, or was a minute ago: what follows may say little", flush=True)
-        bench = Bench(is_quick=asked.size == "quick", server_url=server_url, folder=Path(folder))
+        bench = Bench(is_quick=asked.size == QUICK, server_url=server_url, folder=Path(folder))
         broken: list[str] = []
         figures = {name: list(_measured(bench, name, broken)) for name in _chosen(asked.size, asked.only)}
     result = Result(
@@ -67,7 +70,8 @@ def main() -> int:
         print(f"  {line(figure)}")
     faults = {"failed": broken}
     if not bench.is_quick and not asked.only:
-        faults["not judged"] = verdict.unjudged(figures)
+        faults["not judged"] = verdict.unjudged(figures, [each for each in BUDGETS.values() if each.run == asked.size])
+    if asked.size == FULL and not asked.only:
         faults["must run and did not"] = verdict.absent_peers(figures)
     for fault, names in faults.items():
         if names:
@@ -77,7 +81,8 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure queuectl side by side.")
-    parser.add_argument("size", choices=["quick", "full"], help="quick takes under 2 minutes, full about 16")
+    sizes = "quick takes under 2 minutes, full about 10, dashboard about 4"
+    parser.add_argument("size", choices=[QUICK, FULL, DASHBOARD], help=sizes)
     parser.add_argument(
         "--only", action="append", choices=MODULES, metavar="WORD", default=[], help=f"one of: {', '.join(MODULES)}"
     )
@@ -85,7 +90,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def _chosen(size: str, only: list[str]) -> list[str]:
-    return [name for name in MODULES if (name in only if only else size == "full" or name not in LEFT_OUT_OF_QUICK)]
+    if only:
+        return [name for name in MODULES if name in only]
+    return [name for name in MODULES if (name == DASHBOARD if size == DASHBOARD else name not in LEFT_OUT[size])]
 
 
 def _measured(bench: Bench, name: str, broken: list[str]) -> Iterator[Figure]:
@@ -122,8 +129,8 @@ def _write(name: str, result: Result) -> None:
 
         draw_all(result.figures, RESULTS, name)
     write_page(name, result)
-    if name == "full":
-        write_blocks(result)
+    if name in (FULL, DASHBOARD):
+        write_blocks(name, result)
     print(f"written to benchmarks/results/: {name}.json, {name}.md and plots")
 
 

@@ -19,6 +19,8 @@ class Budget:
     absolute_unit: str = ""
     is_aim: bool = False
     """Whether it is only aimed at: crossing it is shown, and is no failure."""
+    run: str = "full"
+    """Which whole run must judge it."""
 
     def allows(self, value: float) -> bool:
         """Tell whether a value is on the right side of the line."""

@@ -1,6 +1,6 @@
 """Report: the figures of a run as Markdown: the page of results, and the blocks of README.md and docs/performance.md.
 
-`python -m benchmarks.report` writes all of them again from results/full.json.
+`python -m benchmarks.report` writes all of them again from results/full.json and results/dashboard.json.
 """
 
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, story, verdict
+from benchmarks.budgets import DASHBOARD, FULL
 from benchmarks.figures import Figure
 from benchmarks.peers.table import table as peers_table
 from benchmarks.workloads import title
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
 FIGURES = "figures"
 """The mark of the block that holds them; the others of docs/performance.md are in story.py."""
-PLOTS_OF_FULL = "../benchmarks/results/full-"
+PLOTS = "../benchmarks/results/"
 HEAD = "| what | ratio (lowest to highest) | absolute | budget |\n|---|---|---|---|\n"
 
 
@@ -52,18 +53,19 @@ class Result:
 
 
 def main() -> None:
-    """Write plots, page and blocks from the newest full run."""
+    """Write plots, page and blocks from the newest run of each kind."""
     from benchmarks.plots import draw_all
 
-    result = newest()
-    draw_all(result.figures, RESULTS, "full")
-    write_page("full", result)
-    write_blocks(result)
+    for name in (FULL, DASHBOARD):
+        result = newest(name)
+        draw_all(result.figures, RESULTS, name)
+        write_page(name, result)
+        write_blocks(name, result)
 
 
-def newest() -> Result:
-    """Return the newest full run."""
-    return Result.of_row(json.loads((RESULTS / "full.json").read_text()))
+def newest(name: str) -> Result:
+    """Return the newest run of a kind."""
+    return Result.of_row(json.loads((RESULTS / f"{name}.json").read_text()))
 
 
 def write_page(name: str, result: Result) -> None:
@@ -71,12 +73,12 @@ def write_page(name: str, result: Result) -> None:
     (RESULTS / f"{name}.md").write_text(f"# Figures ({name})\n\n{page(result, plots=f'{name}-')}")
 
 
-def write_blocks(result: Result) -> None:
+def write_blocks(kind: str, result: Result) -> None:
     """Put the newest figures between the marks of README.md and docs/performance.md, unless the run is broken."""
     if result.broken:
         print(f"README.md and docs/performance.md keep their older figures: {', '.join(result.broken)} failed")
         return
-    for name, blocks in documents(result).items():
+    for name, blocks in documents(kind, result).items():
         path = ROOT / name
         text = path.read_text()
         for mark, block in blocks.items():
@@ -84,9 +86,11 @@ def write_blocks(result: Result) -> None:
         path.write_text(text)
 
 
-def documents(result: Result) -> dict[str, dict[str, str]]:
-    """Return what stands between the marks of each document."""
-    whole = page(result, level=3, plots=PLOTS_OF_FULL)
+def documents(kind: str, result: Result) -> dict[str, dict[str, str]]:
+    """Return what stands between the marks of each document, of a run of everything or of the dashboard."""
+    whole = page(result, level=3, plots=f"{PLOTS}{kind}-")
+    if kind == DASHBOARD:
+        return {"docs/performance.md": {DASHBOARD: whole}}
     told = {name: tell(result.figures) for name, tell in story.BLOCKS.items()}
     return {"README.md": {FIGURES: summary(result)}, "docs/performance.md": {FIGURES: whole, **told}}
 
@@ -106,7 +110,8 @@ def summary(result: Result) -> str:
     missed = verdict.missed(result.figures)
     met = [each for found in result.figures.values() for each in found if each.is_headline and each not in missed]
     headlines = table(replace(each, note="") for each in met)
-    return f"{_measured(result)}.\n\n{missed_text(result)}\nOf the others:\n\n{headlines}\n{_durability(result)}"
+    lead = "Of the others" if missed else "The main ones"
+    return f"{_measured(result)}.\n\n{missed_text(result)}\n{lead}:\n\n{headlines}\n{_durability(result)}"
 
 
 def missed_text(result: Result) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.bench import KINDS, SQLITE, Bench
@@ -14,6 +15,7 @@ from benchmarks.program import running_workers, worker_pids
 from benchmarks.turns import ratios, take_turns
 from benchmarks.workloads.pickup import figures_of
 from queuectl.actions.connect import Target, connect
+from queuectl.store.database import Database
 
 WORKERS = 4
 WINDOWS = 3
@@ -25,13 +27,17 @@ def measure(bench: Bench) -> Iterator[Figure]:
     yield from _memory(bench)
     with ExitStack() as stack:
         crews = {kind: _start_workers(stack, bench, kind, WORKERS) for kind in KINDS}
-        lone = {kind: [_start_workers(stack, bench, kind, 1) for _ in range(SAMPLES)] for kind in KINDS}
+        lone = {kind: [_start_lone(stack, bench, kind) for _ in range(SAMPLES)] for kind in KINDS}
+        for kind, sleepers in lone.items():
+            first = [sleeper.give() for sleeper in sleepers]
+            own, unit = [pick_up for pick_up, _ in first], [spawn for _, spawn in first]
+            yield from figures_of(f"pick-up of the first job of a store, {kind}", own, unit, is_judged=False)
         window_s = bench.pick(quick=7, full=10)
         shares = _idle_shares({kind: pids for kind, (_, pids) in crews.items()}, window_s)
         for kind, (target, pids) in crews.items():
             _check_same(pids[1:], worker_pids(target))
             yield _idle_cpu(kind, shares[kind], window_s)
-        woken = take_turns(SAMPLES, {kind: partial(_wake_next, targets) for kind, targets in lone.items()})
+        woken = take_turns(SAMPLES, {kind: partial(_wake_next, sleepers) for kind, sleepers in lone.items()})
         for kind, taken in woken.items():
             own, unit = [pick_up for pick_up, _ in taken], [spawn for _, spawn in taken]
             yield from figures_of(f"pick-up after {WINDOWS * window_s} s of idleness, {kind}", own, unit)
@@ -100,9 +106,23 @@ def _idle_cpu(kind: str, shares: Sequence[float], window_s: int) -> Figure:
     )
 
 
-def _wake_next(crews: list[tuple[Target, list[int]]]) -> tuple[float, float]:
-    """Give a job to a worker that has had none yet."""
-    target, _ = crews.pop()
-    fifo = make_fifo(target.home.root)
-    with closing(connect(target)) as database:
-        return pick_up_s(database, fifo), spawn_s(fifo)
+@dataclass(frozen=True, kw_only=True)
+class Lone:
+    """A worker alone on its store, and who gives it jobs, connected all the time."""
+
+    database: Database
+    fifo: str
+
+    def give(self) -> tuple[float, float]:
+        """Return how long it took a job to begin, and a bare spawn."""
+        return pick_up_s(self.database, self.fifo), spawn_s(self.fifo)
+
+
+def _start_lone(stack: ExitStack, bench: Bench, kind: str) -> Lone:
+    target, _ = _start_workers(stack, bench, kind, 1)
+    return Lone(database=stack.enter_context(closing(connect(target))), fifo=make_fifo(target.home.root))
+
+
+def _wake_next(sleepers: list[Lone]) -> tuple[float, float]:
+    """Give a job to a worker that has rested since its first."""
+    return sleepers.pop().give()

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks import __main__ as program
 from benchmarks import machine, stores
+from benchmarks.budgets import BUDGETS, DASHBOARD, FULL
+from benchmarks.workloads import MODULES
 
 
 class Begun(Exception):
@@ -41,3 +43,14 @@ def test_a_part_is_measured_all_the_same(without_plots: None, monkeypatch: pytes
 
     with pytest.raises(Begun):
         program.main()
+
+
+def test_the_whole_runs_measure_everything_once_and_judge_every_budget() -> None:
+    full, dashboard = (program._chosen(size, []) for size in (FULL, DASHBOARD))
+
+    assert sorted([*full, *dashboard]) == sorted(MODULES)
+    assert {budget.run for budget in BUDGETS.values()} == {FULL, DASHBOARD}
+
+
+def test_what_is_asked_for_is_measured_alone() -> None:
+    assert program._chosen(FULL, [DASHBOARD, "core"]) == ["core", DASHBOARD]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report
+from benchmarks.budgets import DASHBOARD, FULL
 from benchmarks.figures import Budget, Figure
 from benchmarks.report import Result, documents, newest, page, summary, table, with_block, write_blocks
 from benchmarks.workloads import MODULES, title, workload
@@ -81,12 +82,14 @@ def test_where_all_budgets_are_met_that_is_said() -> None:
     assert "All 1 budgets are met." in summary(RESULT)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/performance.md"])
-def test_the_documents_show_the_newest_run_and_nothing_else(name: str) -> None:
+@pytest.mark.parametrize(
+    "kind, name", [(FULL, "README.md"), (FULL, "docs/performance.md"), (DASHBOARD, "docs/performance.md")]
+)
+def test_the_documents_show_the_newest_run_and_nothing_else(kind: str, name: str) -> None:
     text = (report.ROOT / name).read_text()
 
     written = text
-    for mark, block in documents(newest())[name].items():
+    for mark, block in documents(kind, newest(kind))[name].items():
         written = with_block(written, mark, block)
 
     assert text == written, "write them again: python -m benchmarks.report"
@@ -133,7 +136,7 @@ def test_both_documents_have_the_marks(tmp_path: Path, monkeypatch: pytest.Monke
         (tmp_path / document).write_text((report.ROOT / document).read_text())
     monkeypatch.setattr(report, "ROOT", tmp_path)
 
-    write_blocks(RESULT)
+    write_blocks(FULL, RESULT)
 
     assert all(DRAIN.what in (tmp_path / document).read_text() for document in names)
 
@@ -143,7 +146,7 @@ def test_a_broken_run_leaves_the_documents_alone(
 ) -> None:
     monkeypatch.setattr(report, "ROOT", tmp_path)  # where there are no documents to write
 
-    write_blocks(replace(RESULT, broken=["drain"]))
+    write_blocks(FULL, replace(RESULT, broken=["drain"]))
 
     assert "keep their older figures: drain failed" in capsys.readouterr().out
 
