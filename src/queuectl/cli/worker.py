@@ -298,7 +298,10 @@ def _stay(target: "Target", plan: "Plan", log: "Log", reserve: "Sequence[Forked]
             )
 
     supervisor = persistently(lambda: Supervisor(target, plan, log, ready, reserve), log)
-    supervisor.run()
+    try:
+        supervisor.run()
+    finally:
+        log.close()
     return 1 if supervisor.has_failed else 0
 
 

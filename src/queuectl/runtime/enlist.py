@@ -89,4 +89,6 @@ def work(options: WorkerOptions) -> None:
     except QueuectlError as error:
         log.warning("gave_up", f"cannot go on: {error.message}")
         sys.exit(error.exit_code)
+    finally:
+        log.close()
     leave()

@@ -1,14 +1,14 @@
 """Log lines of workers: for people or as JSON, each naming worker, job and run."""
 
 import json
-import os
 import select
 import time
 from contextlib import contextmanager
 
 from queuectl import clock
 from queuectl.errors import QueuectlError
-from queuectl.model.units import iso_text
+from queuectl.model.units import counted, iso_text
+from queuectl.system.stderr import Stderr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ TEXT = "text"
 JSON = "json"
 MAX_TEXT = 300
 REPEAT_S = 30.0
+FAREWELL_S = 1.0
+"""How long a process that ends waits for who reads its lines, where some were left out."""
 
 
 class Log:
@@ -29,9 +31,8 @@ class Log:
         self._source = source
         self._is_json = form == JSON
         self._file = file
+        self._stderr = Stderr()
         self._dropped = 0
-        self._poll = select.poll()
-        self._poll.register(2, select.POLLOUT)
         self._second = 0
         self._stamp = ""
         self._trouble = ""
@@ -71,6 +72,12 @@ class Log:
         elif lines:
             self._write_together([line.encode(errors="backslashreplace") for line in lines])
 
+    def close(self) -> None:
+        """Say how many of the last lines were left out: no line comes any more that would say it before itself."""
+        end = time.monotonic() + FAREWELL_S
+        while not (self._has_said_all() and self._stderr.write(b"")) and (left_s := end - time.monotonic()) > 0:
+            self._stderr.wait(left_s)
+
     @contextmanager
     def crashes(self) -> "Iterator[None]":
         """Put whatever ends this process unforeseen into the log, where somebody finds it, and let it end."""
@@ -86,17 +93,19 @@ class Log:
             raise
 
     def _line(self, level: str, event: str, message: str, job: str | None, run: int | None) -> None:
-        now = clock.wall_ms()
-        if self._is_json:
-            line = self._json(now, level, event, message, job, run)
-        else:
-            about = "" if job is None else f"job {job} run {run}: "
-            mark = "" if level == "info" else f"{level}: "
-            line = f"{self._local(now)} {self._source} {mark}{about}{_shown(message)}\n"
+        line = self._made(level, event, message, job, run)
         if self._file is not None:
             self._file.write(line)
         else:
             self._to_terminal([line.encode(errors="backslashreplace")])
+
+    def _made(self, level: str, event: str, message: str, job: str | None = None, run: int | None = None) -> str:
+        now = clock.wall_ms()
+        if self._is_json:
+            return self._json(now, level, event, message, job, run)
+        about = "" if job is None else f"job {job} run {run}: "
+        mark = "" if level == "info" else f"{level}: "
+        return f"{self._local(now)} {self._source} {mark}{about}{_shown(message)}\n"
 
     def _write_together(self, lines: "list[bytes]") -> None:
         """Write lines, as many at once as a pipe takes in one piece: others write into it, too."""
@@ -105,20 +114,18 @@ class Log:
             self._to_terminal(lines[start : start + at_once])
 
     def _to_terminal(self, lines: "list[bytes]") -> None:
-        """Write lines unless that would block: a reader that stands still costs lines, never the work.
-
-        A pipe that says it can be written to takes PIPE_BUF bytes for sure, and what goes beyond that may wait.
-        """
-        if self._dropped and self._poll.poll(0):
-            left_out, self._dropped = self._dropped, 0
-            self._to_terminal([f"({left_out} lines left out: nobody read them)\n".encode()])
-        if not self._poll.poll(0):
+        """Write lines unless that would block: a reader that stands still costs lines, never the work."""
+        if not (self._has_said_all() and self._stderr.write(b"".join(lines))):
             self._dropped += len(lines)
-            return
-        try:
-            os.write(2, b"".join(lines))
-        except OSError:
-            pass  # the terminal is gone; the work goes on
+
+    def _has_said_all(self) -> bool:
+        """Say how many lines were left out, unless that would block; False: it would."""
+        if self._dropped:
+            said = f"{counted(self._dropped, 'line')} left out: nobody read them in time"
+            if not self._stderr.write(self._made("warning", "left_out", said).encode()):
+                return False
+            self._dropped = 0
+        return True
 
     def _json(self, now: int, level: str, event: str, message: str, job: str | None, run: int | None) -> str:
         fields: dict[str, object] = {
