@@ -77,6 +77,10 @@ class BareWorker:
             left -= len(ended)
         return clock() - begun
 
+    def empty_log(self) -> None:
+        """Move the log of a SQLite file into it, as a supervisor does beside its workers."""
+        self.database.dialect.make_room()
+
     def submit(self, jobs: int, spec: JobSpec = SPEC) -> None:
         """Add so many jobs that are alike, as durably as for a person."""
         submit(self._front, [spec] * jobs, who="bench", environ={})

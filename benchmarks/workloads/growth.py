@@ -28,6 +28,7 @@ JOBS = {SQLITE: 1000, POSTGRES: 300}
 SINGLE_JOBS = 30
 WARM_UP_JOBS = 60
 """Worked off on both sides before the first round: one has just been filled, the other was just made."""
+ROUNDS = 5
 COMMANDS = ("status", "list")
 COMMAND_ROUNDS = 5
 CONNECTING = "psycopg.connect in python3"
@@ -110,11 +111,12 @@ def _cycles(kind: str, plain: Target, crowded: Target) -> dict[str, list[tuple[f
         workers = {"unit": beside_nothing, "own": beside_crowds}
         for worker in workers.values():
             _cycle_us(worker, WARM_UP_JOBS)
-        return take_turns(3, {side: partial(_cycle_us, worker, JOBS[kind]) for side, worker in workers.items()})
+        return take_turns(ROUNDS, {side: partial(_cycle_us, worker, JOBS[kind]) for side, worker in workers.items()})
 
 
 def _cycle_us(worker: BareWorker, jobs: int) -> tuple[float, float]:
     """Add some jobs one by one and the rest at once, then claim and settle them all; return what one cost of each."""
+    worker.empty_log()  # else it would be full in every other round of one side, and in the others of the other
     begun = time.perf_counter()
     for _ in range(SINGLE_JOBS):
         worker.submit(1)
