@@ -31,7 +31,7 @@ class Log:
         self._source = source
         self._is_json = form == JSON
         self._file = file
-        self._stderr = Stderr()
+        self._stderr = Stderr() if file is None else None
         self._dropped = 0
         self._second = 0
         self._stamp = ""
@@ -67,16 +67,15 @@ class Log:
         else:
             head = f"{self._local(now)} {self._source} job"
             lines = [f"{head} {job} run {run}: {_shown(message)}\n" for _, message, job, run in told]
-        if self._file is not None:
-            self._file.write("".join(lines))
-        elif lines:
-            self._write_together([line.encode(errors="backslashreplace") for line in lines])
+        self._write(lines)
 
     def close(self) -> None:
         """Say how many of the last lines were left out: no line comes any more that would say it before itself."""
-        end = time.monotonic() + FAREWELL_S
-        while not (self._has_said_all() and self._stderr.write(b"")) and (left_s := end - time.monotonic()) > 0:
-            self._stderr.wait(left_s)
+        stderr, end = self._stderr, time.monotonic() + FAREWELL_S
+        if stderr is None:
+            return
+        while not (self._has_said_all(stderr) and stderr.write(b"")) and (left_s := end - time.monotonic()) > 0:
+            stderr.wait(left_s)
 
     @contextmanager
     def crashes(self) -> "Iterator[None]":
@@ -93,11 +92,7 @@ class Log:
             raise
 
     def _line(self, level: str, event: str, message: str, job: str | None, run: int | None) -> None:
-        line = self._made(level, event, message, job, run)
-        if self._file is not None:
-            self._file.write(line)
-        else:
-            self._to_terminal([line.encode(errors="backslashreplace")])
+        self._write([self._made(level, event, message, job, run)])
 
     def _made(self, level: str, event: str, message: str, job: str | None = None, run: int | None = None) -> str:
         now = clock.wall_ms()
@@ -107,22 +102,28 @@ class Log:
         mark = "" if level == "info" else f"{level}: "
         return f"{self._local(now)} {self._source} {mark}{about}{_shown(message)}\n"
 
-    def _write_together(self, lines: "list[bytes]") -> None:
-        """Write lines, as many at once as a pipe takes in one piece: others write into it, too."""
+    def _write(self, lines: "list[str]") -> None:
+        if self._file is not None:
+            self._file.write("".join(lines))
+        elif self._stderr is not None and lines:
+            self._write_together(self._stderr, [line.encode(errors="backslashreplace") for line in lines])
+
+    def _write_together(self, stderr: Stderr, lines: "list[bytes]") -> None:
+        """Write lines, as many at once as a pipe takes in one piece: others write into it, too.
+
+        Where that would block they are left out: a reader that stands still costs lines, never the work.
+        """
         at_once = max(1, select.PIPE_BUF // max(map(len, lines)))
         for start in range(0, len(lines), at_once):
-            self._to_terminal(lines[start : start + at_once])
+            some = lines[start : start + at_once]
+            if not (self._has_said_all(stderr) and stderr.write(b"".join(some))):
+                self._dropped += len(some)
 
-    def _to_terminal(self, lines: "list[bytes]") -> None:
-        """Write lines unless that would block: a reader that stands still costs lines, never the work."""
-        if not (self._has_said_all() and self._stderr.write(b"".join(lines))):
-            self._dropped += len(lines)
-
-    def _has_said_all(self) -> bool:
+    def _has_said_all(self, stderr: Stderr) -> bool:
         """Say how many lines were left out, unless that would block; False: it would."""
         if self._dropped:
             said = f"{counted(self._dropped, 'line')} left out: nobody read them in time"
-            if not self._stderr.write(self._made("warning", "left_out", said).encode()):
+            if not stderr.write(self._made("warning", "left_out", said).encode()):
                 return False
             self._dropped = 0
         return True
