@@ -6,13 +6,14 @@ import pytest
 
 from queuectl.actions.control import cancel
 from queuectl.actions.gatekeeping import set_queue
-from queuectl.actions.settle import Holder, Step, can_wait, settle_and_claim
+from queuectl.actions.settle import Holder, Step, can_wait, rehearse, settle_and_claim
 from queuectl.model.attempt import NOTED_OUTPUT_BYTES, Report
 from queuectl.model.job import Claim
 from queuectl.model.states import State
 from queuectl.model.verdict import Outcome, OutcomeKind
 from queuectl.store.database import Database, Tx
 from queuectl.store.takers import Taker
+from tests.store.racing import ON_POSTGRES
 from tests.store.rows import HOST, NOW, FakeClock, add_job, add_worker, get_job, get_runs
 
 HOLDER = Holder(taker=Taker(worker_id="w1"), host=HOST)
@@ -32,6 +33,12 @@ def step(db: Database, free: int, ahead: int, **more: object) -> Step:
     return settle_and_claim(db, HOLDER, (), free, {}, ahead=ahead, **more)  # type: ignore[arg-type]
 
 
+def planned_once(db: Database, text: str) -> list[bool]:
+    """Return of each statement that PostgreSQL keeps prepared for this connection whether it keeps its plan, too."""
+    sql = "SELECT generic_plans > 0 FROM pg_prepared_statements WHERE position(:text IN statement) > 0"
+    return [bool(kept) for (kept,) in db.read(lambda tx: tx.rows(sql, {"text": text}))]
+
+
 def seqs(step: Step) -> list[int]:
     """Return the numbers of what was taken."""
     return [claim.job.seq for claim in step.claimed]
@@ -41,10 +48,10 @@ def test_more_are_taken_than_can_begin_in_the_order_of_the_line(db: Database) ->
     add_worker(db)
     jobs = [add_job(db, priority=priority).seq for priority in (0, 5, 0, 0)]
 
-    taken = seqs(step(db, 1, 2))
+    taken = seqs(step(db, 1, 1))
 
-    assert taken == [jobs[1], jobs[0], jobs[2]]
-    assert get_job(db, jobs[3]).state is State.PENDING
+    assert taken == [jobs[1], jobs[0]]
+    assert get_job(db, jobs[2]).state is State.PENDING
 
 
 def test_with_no_slot_free_the_next_ones_are_taken_all_the_same(db: Database) -> None:
@@ -52,6 +59,33 @@ def test_with_no_slot_free_the_next_ones_are_taken_all_the_same(db: Database) ->
     jobs = [add_job(db).seq for _ in range(3)]
 
     assert seqs(step(db, 0, 2, is_idle=False)) == jobs[:2]
+
+
+@ON_POSTGRES
+@pytest.mark.parametrize("free, ahead, asked", [(1, 1, 2), (1, 5, 4), (3, 1, 4), (3, 40, 32), (5, 2, 5), (0, 6, 4)])
+def test_a_server_is_asked_for_numbers_it_has_a_plan_for(db: Database, free: int, ahead: int, asked: int) -> None:
+    add_worker(db)
+    jobs = [add_job(db).seq for _ in range(50)]
+
+    assert seqs(step(db, free, ahead, is_idle=False)) == jobs[:asked]
+
+
+@ON_POSTGRES
+def test_a_rehearsal_has_the_server_keep_its_plans_and_takes_nothing(db: Database) -> None:
+    add_worker(db)
+    job = add_job(db)
+
+    rehearse(db, HOLDER, 1)
+
+    assert (get_job(db, job.seq), get_runs(db, job.seq)) == (job, [])
+    assert planned_once(db, "WITH head AS") == [True]
+    assert planned_once(db, "PREPARE outset") == [True]
+
+
+def test_one_that_was_given_up_has_nothing_to_rehearse(db: Database) -> None:
+    rehearse(db, HOLDER, 1)
+
+    assert step(db, 1, 0).is_alive is False
 
 
 @pytest.mark.parametrize("columns", [{"losses": 1}, {"deadline_at": NOW + 1000, "deadline_ms": 1000}], ids=str)
@@ -104,8 +138,8 @@ def test_one_that_was_cancelled_in_hand_is_cancelled_and_never_begins(db: Databa
 
 def test_several_short_runs_are_settled_at_once_each_with_its_record(db: Database) -> None:
     add_worker(db)
-    jobs = [add_job(db, queue="q").seq for _ in range(5)]
-    claims = step(db, 1, 4).claimed
+    jobs = [add_job(db, queue="q").seq for _ in range(4)]
+    claims = step(db, 1, 3).claimed
     reports = [DONE.replace(output_tail=b"%d" % claim.job.seq) for claim in claims]
 
     after = settle_and_claim(db, HOLDER, list(zip(claims, reports, strict=True)), 0, {})

@@ -335,6 +335,7 @@ def test_a_worker_with_short_commands_settles_and_takes_several_at_once(
     monkeypatch.setattr(worker._hand, "note_pace", lambda _ran_s: None)  # however slow this machine is
     for module in (hand, worker_module):
         monkeypatch.setattr(module, "HOLD_S", 600.0)
+    monkeypatch.setattr(worker, "_is_rehearsed", True)
     commits = lose_answers(worker, monkeypatch, set())
 
     wait_for(lambda: turn(worker, db, lambda _: get_job(db, jobs[-1]).state is State.COMPLETED), "the last job")
@@ -344,6 +345,16 @@ def test_a_worker_with_short_commands_settles_and_takes_several_at_once(
         (run,) = get_runs(db, seq)
         assert (get_job(db, seq).state, run.output_tail) == (State.COMPLETED, b"%d\n" % seq)
     assert not worker._has_work()
+
+
+@on_postgres
+def test_an_idle_worker_has_its_claim_planned_before_the_first_job_comes(worker: Worker) -> None:
+    sql = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%WITH head AS%' AND generic_plans > 0"
+
+    before = worker._database.read(lambda tx: tx.rows(sql))
+    worker._turn()
+
+    assert (before, worker._database.read(lambda tx: tx.rows(sql))) == ([(0,)], [(1,)])
 
 
 def test_a_command_that_is_not_short_lets_the_others_go(worker: Worker, db: Database) -> None:

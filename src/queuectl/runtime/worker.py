@@ -98,6 +98,8 @@ class Worker:
         self._next_orders = 0.0
         self._retry_at = 0.0
         self._idle_looks = 0
+        self._is_rehearsed = options.until_idle or options.only is not None
+        """Whether the first job that comes is claimed as quickly as others; who leaves when idle need not."""
         self._trouble: str | None = None
         self._is_over = False
 
@@ -306,6 +308,9 @@ class Worker:
 
     def _plan_next_look(self, step: Step, now: float) -> None:
         """Nothing more is ready: sleep until somebody rings, a job is due, or the net poll."""
+        if not (self._is_rehearsed or self._running or self._order):
+            settling.rehearse(self._database, self._holder, self._options.slots)
+            self._is_rehearsed = True
         if step.is_cut_short:
             self._next_look = min(self._next_look, now + CUT_SHORT_PAUSE_S)
         if step.next_run_at is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ALONE_PATIENCE_MS = 30_000
 STUCK_WORDS = "cannot be ended"
+_NO_LANE = 0
 
 # The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
 # history, future or paused jobs. On SQLite two plain statements, not UPDATE ... FROM (SELECT ...) RETURNING: the one
@@ -101,7 +102,8 @@ def claim(
     """
     seen = Map.of(lane_rows(tx) if lanes_seen is None else lanes_seen, taker)
     if seen.plain_lane is not None:
-        jobs = _take_plain(tx, seen.plain_lane, wanted + ahead, taker.worker_id, 1) if ahead else None
+        together = _together(tx, wanted, ahead) if ahead else wanted
+        jobs = _take_plain(tx, seen.plain_lane, together, taker.worker_id, 1) if together > wanted else None
         if jobs is None and wanted:
             jobs = _take_plain(tx, seen.plain_lane, wanted, taker.worker_id, ALONE_FROM_LOSSES)
         if jobs is not None:
@@ -111,6 +113,20 @@ def claim(
     if lanes_seen is not None and not tx.dialect.is_local:
         seen = Map.of(lane_rows(tx), taker)  # the settle may have waited, and somebody paused a queue meanwhile
     return _claim_with_care(tx, taker, wanted, seen, is_idle=is_idle)
+
+
+def rehearse(tx: "Tx", worker_id: str, wanted: int) -> None:
+    """Take so many jobs from a lane that is not there, so that a server has its plan for that."""
+    _take_plain(tx, _NO_LANE, wanted, worker_id, ALONE_FROM_LOSSES)
+
+
+def _together(tx: "Tx", wanted: int, ahead: int) -> int:
+    """Return how many to take at once: up to `ahead` more than are wanted.
+
+    A server plans each number anew, for it stands in the text: so it is asked for a power of two, of which few are.
+    """
+    most = wanted + ahead
+    return most if tx.dialect.is_local else max(wanted, 1 << (most.bit_length() - 1))
 
 
 def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str, care_from: int) -> list[Job] | None:
