@@ -65,6 +65,23 @@ class BareWorker:
         self.step()
         return clock() - begun
 
+    def work_off_all(self) -> int:
+        """Claim and settle until nothing is left; return how many that were."""
+        done = 0
+        while self.step():
+            done += 1
+        return done
+
+    def work_off_all_by_the_handful(self) -> int:
+        """Do the same with several in one transaction."""
+        done, ended = 0, list[tuple[Claim, Report]]()
+        while True:
+            step = settle_and_claim(self.database, self._holder, ended, 1, {}, ahead=HANDFUL - 1)
+            ended = [(claim, SHORT) for claim in step.claimed]
+            if not ended:
+                return done
+            done += len(ended)
+
     def work_off_by_the_handful(self, jobs: int, clock: Callable[[], float] = time.perf_counter) -> float:
         """Do the same with several in one transaction, as a worker does whose commands are short."""
         begun, left, ended = clock(), jobs, list[tuple[Claim, Report]]()
@@ -76,6 +93,11 @@ class BareWorker:
                 raise AssertionError("the queue ran dry")
             left -= len(ended)
         return clock() - begun
+
+    @property
+    def has_log(self) -> bool:
+        """Whether its store has a log that is moved into it now and then."""
+        return self.database.dialect.is_local
 
     def empty_log(self) -> None:
         """Move the log of a SQLite file into it, as a supervisor does beside its workers."""

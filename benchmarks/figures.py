@@ -76,8 +76,7 @@ class Figure:
         """Whether the median is within the budget; None where there is none, or nothing to judge."""
         if self.budget is None or self.is_missing:
             return None
-        judged = self.absolute if self.budget.absolute_unit else self.ratios
-        return self.budget.allows(statistics.median(judged))
+        return self.budget.allows(statistics.median(self._judged(self.budget)))
 
     @property
     def is_failure(self) -> bool:
@@ -104,7 +103,18 @@ class Figure:
         """The budget and how it went."""
         if self.budget is None:
             return ""
-        return f"{self.budget}: " + {True: "met", False: "MISSED", None: "not judged"}[self.is_met]
+        return f"{self.budget}: " + {True: "met", False: "MISSED", None: "not judged"}[self.is_met] + self._split_text
+
+    @property
+    def _split_text(self) -> str:
+        """How many rounds are within the budget, where not all are on the same side of it."""
+        if self.budget is None or self.is_missing:
+            return ""
+        within = [self.budget.allows(each) for each in self._judged(self.budget)]
+        return "" if len(set(within)) == 1 else f" ({sum(within)} of {len(within)} within)"
+
+    def _judged(self, budget: Budget) -> Sequence[float]:
+        return self.absolute if budget.absolute_unit else self.ratios
 
     def row(self) -> dict[str, object]:
         """Return it as the JSON result has it."""

@@ -12,16 +12,23 @@ from pathlib import Path
 import apsw
 import psycopg
 
+from queuectl.runtime.hand import HOLD_S
+from queuectl.system.launch import is_compiled
+
 SYNCS = 50
 MEASURED = ("src", "benchmarks/*.py", "benchmarks/peers", "benchmarks/workloads", "pyproject.toml")
 """What of the tree a figure depends on; results and documents are not part of it."""
 PAGE = b"x" * 4096
 POSTGRES_DURABILITY = ("fsync", "synchronous_commit", "full_page_writes")
 
+COMPILED, STEP_BY_STEP = "commands launched by the compiled module", "no compiled module to launch commands by"
+
 DURABILITY = {
     "SQLite": "every job from the moment `enqueue` returns (synchronous=FULL); results but for those of the last "
     "seconds, which are synced with each heartbeat: such a job runs again",
-    "PostgreSQL": "everything: each commit is synced (fsync and synchronous_commit on)",
+    "PostgreSQL": "every job from the moment `enqueue` returns: each commit is synced (fsync and synchronous_commit "
+    f"on); results but for those of short runs of the last {HOLD_S * 1000:.0f} ms, where it is the workers' host that "
+    "loses its power: such a job runs again",
     "xargs": "nothing",
 }
 """What each side still has after a power cut."""
@@ -43,6 +50,7 @@ def describe(server_url: str) -> dict[str, str | float]:
         "postgresql_durability": ", ".join(f"{name} {row[0]}" for name, row in kept.items() if row),
         "file_system": file_system_of(folder, Path("/proc/mounts").read_text()),
         "sync_ms": round(sync_s(folder) * 1000, 3),
+        "launch": COMPILED if is_compiled() else STEP_BY_STEP,
         "load": round(os.getloadavg()[0], 2),
     }
 
@@ -50,11 +58,12 @@ def describe(server_url: str) -> dict[str, str | float]:
 def sentence(machine: Mapping[str, str | float]) -> str:
     """Say the same in one line."""
     durability = f" ({machine['postgresql_durability']})" if "postgresql_durability" in machine else ""
+    launch = f", {machine['launch']}" if "launch" in machine else ""
     load = f", load average {machine['load']} before it began" if "load" in machine else ""
     return (
         f"{machine['cores']} cores ({machine['processor']}), {machine['kernel']}, Python {machine['python']}, "
         f"SQLite {machine['sqlite']}, PostgreSQL {machine['postgresql']}{durability} on the same host, "
-        f"{machine['file_system']} with a sync in {machine['sync_ms']} ms{load}"
+        f"{machine['file_system']} with a sync in {machine['sync_ms']} ms{launch}{load}"
     )
 
 

@@ -118,7 +118,7 @@ def missed_text(result: Result) -> str:
     """Say plainly which budgets are missed, whatever else is shown."""
     missed, judged = verdict.missed(result.figures), verdict.judged(result.figures)
     if not missed:
-        return f"All {len(judged)} budgets are met.\n"
+        return f"All {len(judged)} figures with a budget are within it.\n"
     heading = f"**Of {len(judged)} figures with a budget, {len(missed)} miss it:**"
     return f"{heading}\n\n{table(replace(each, note='') for each in missed)}"
 

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from benchmarks import contenders
 from benchmarks.bench import POSTGRES, SQLITE
 from benchmarks.figures import Figure, number
 from benchmarks.workloads.core import BY_THE_HANDFUL, ONE_BY_ONE
@@ -10,9 +11,14 @@ from benchmarks.workloads.core import BY_THE_HANDFUL, ONE_BY_ONE
 Figures = Mapping[str, Sequence[Figure]]
 """By workload."""
 NOT_MEASURED = "Not measured in the newest run."
-LOADS = ((1.0, "commands of 1 s, 100 at once"), (0.1, "commands of 100 ms, 100 at once"))
-TOO_MUCH = (0.01, "commands of 10 ms, 100 at once (on as many cores)")
 AT_ONCE = 100
+LOADS = (
+    ("commands of 1 s, 100 at once", 1.0),
+    ("commands of 100 ms, 100 at once", 0.1),
+    ("commands of 50 ms, 100 at once (on as many cores)", 0.05),
+    ("commands of 10 ms, 100 at once (on as many cores)", 0.01),
+)
+"""What people run, and how many seconds one takes."""
 
 
 def where_the_time_goes(figures: Figures) -> str:
@@ -25,57 +31,62 @@ def where_the_time_goes(figures: Figures) -> str:
     }
     if core is None or ("Python", "CPU") not in shares:
         return NOT_MEASURED
+    language = "C" if ("C", "CPU") in shares else "Python"
     sides = {
-        by: _parts(shares.get(("C", by)), shares[("Python", by)], _value(core, store))
+        by: _parts(language, shares[language, by], _value(core, store))
         for by, store in (("CPU", "cpu_us"), ("clock", "wall_us"))
     }
     rows = "".join(f"| {part} | {sides['CPU'][part]:,.0f} | {us:,.0f} |\n" for part, us in sides["clock"].items())
-    python = shares[("Python", "clock")]
-    command = float(str(python["limit_us"])) / float(str(python["job_us"]))
-    share = f"By the clock {command:.0%} of it is the command: its start, its run and its end."
-    return f"| one no-op, one worker, SQLite | us of CPU | us by the clock |\n|---|---|---|\n{rows}\n{share}\n"
+    limit_us, job_us = (float(str(shares[language, "clock"][name])) for name in ("limit_us", "job_us"))
+    told = f"By the clock {limit_us / job_us:.0%} of it is the command: its start, its run and its end."
+    if language == "C":
+        python_us = float(str(shares["Python", "clock"]["limit_us"])) - limit_us
+        told += f" A bare loop in Python takes {python_us:,.0f} us more for that than one in C."
+    return f"| one no-op, one worker, SQLite | us of CPU | us by the clock |\n|---|---|---|\n{rows}\n{told}\n"
 
 
-def _parts(c: Mapping[str, object] | None, python: Mapping[str, object], store_us: float) -> dict[str, float]:
-    python_us, job_us = float(str(python["limit_us"])), float(str(python["job_us"]))
-    c_us = float(str(c["limit_us"])) if c else None
-    start = {"start, run and end of /bin/sh, from C": c_us, "the same from Python: more by": python_us - (c_us or 0)}
-    if c_us is None:
-        start = {"start, run and end of /bin/sh, from Python": python_us}
+def _parts(language: str, share: Mapping[str, object], store_us: float) -> dict[str, float]:
+    limit_us, job_us = float(str(share["limit_us"])), float(str(share["job_us"]))
     return {
-        **{part: us for part, us in start.items() if us is not None},
+        f"start, run and end of /bin/sh, by a bare loop in {language}": limit_us,
         "claim + settle by the handful, timed alone": store_us,
-        "the rest of the worker": job_us - python_us - store_us,
+        "the rest of the worker": job_us - limit_us - store_us,
         "together": job_us,
     }
 
 
 def how_far_one_file_goes(figures: Figures) -> str:
     """Return how many jobs a second one SQLite file takes, and how busy some loads keep it."""
-    core = _find(figures, "core", f"claim + settle {ONE_BY_ONE}, {SQLITE}")
-    handful = _find(figures, "core", f"claim + settle {BY_THE_HANDFUL}, {SQLITE}")
+    most, short_most = (_most_together(figures, way) for way in (contenders.ONE_BY_ONE, contenders.BY_THE_HANDFUL))
     drains = [figure for figure in _there(figures, "drain") if figure.values["kind"] == SQLITE]
-    if core is None or handful is None or not drains:
+    if most is None or short_most is None or not drains:
         return NOT_MEASURED
-    us, short_us, most = _value(core, "wall_us"), _value(handful, "wall_us"), statistics.median(core.absolute)
     best = max(drains, key=lambda each: statistics.median(each.absolute))
     best_rate = statistics.median(best.absolute)
-    loads = [(what, AT_ONCE / seconds, us) for seconds, what in LOADS]
-    loads += [(f"no-ops, the quickest drain here (`worker start {best.values['flags']}`)", best_rate, short_us)]
-    loads += [(TOO_MUCH[1], AT_ONCE / TOO_MUCH[0], us)]
-    rows = "".join(f"| {what} | {number(rate)} | {_busy(rate * each / 1e6)} |\n" for what, rate, each in loads)
+    loads = [(what, AT_ONCE / seconds, most) for what, seconds in LOADS]
+    loads.append((f"no-ops, the quickest drain here (`worker start {best.values['flags']}`)", best_rate, short_most))
+    rows = "".join(
+        f"| {what} | {number(rate)} | {_busy(rate / most)} |\n"
+        for what, rate, most in sorted(loads, key=lambda each: each[1])
+    )
     widths = ", ".join(
         f"`{figure.values['flags']}` {number(statistics.median(figure.absolute))}"
         for figure in drains
         if str(figure.values["flags"]).startswith("-n")
     )
     return (
-        f"Claim and settle of a job hold the file for {number(us)} us, so that it takes at most some {number(most)} "
-        f"jobs a second, whoever runs them; short ones, which are taken by the handful, for {number(short_us)} us "
-        f"each. By that:\n\n"
-        f"| what you have | jobs a second | the file is busy |\n|---|---|---|\n{rows}\n"
-        f"More workers than cores wait for each other as well; no-ops a second by `worker start`: {widths}.\n"
+        f"Several processes that do nothing but claim and settle brought one file to {number(most)} jobs a second, a "
+        f"transaction each; short ones, which are taken by the handful, to {number(short_most)}. By that:\n\n"
+        f"| what you have | jobs a second | of what the file takes |\n|---|---|---|\n{rows}\n"
+        f"With more workers than cores a drain gets slower, as it does by `xargs`; no-ops a second by `worker start`: "
+        f"{widths}.\n"
     )
+
+
+def _most_together(figures: Figures, way: str) -> float | None:
+    """Return the rate of the slowest number of processes that were tried at once."""
+    found = [each for each in _there(figures, "core") if each.values.get("way") == way]
+    return min((statistics.median(each.absolute) for each in found), default=None)
 
 
 def _busy(share: float) -> str:
@@ -85,12 +96,14 @@ def _busy(share: float) -> str:
 def what_a_job_costs_on_postgres(figures: Figures) -> str:
     """Return how much of a job's time on PostgreSQL its worker only waits."""
     core = _find(figures, "core", f"claim + settle {ONE_BY_ONE}, {POSTGRES}")
-    if core is None:
+    handful = _find(figures, "core", f"claim + settle {BY_THE_HANDFUL}, {POSTGRES}")
+    if core is None or handful is None:
         return NOT_MEASURED
     wall_us, cpu_us = _value(core, "wall_us"), _value(core, "cpu_us")
     return (
-        f"There a job costs its worker {number(wall_us)} us on the same host, of which it waits for the server for "
-        f"{number(wall_us - cpu_us)}: one worker is slower than on SQLite, and many wait side by side.\n"
+        f"There the claim and settle of a job take {number(wall_us)} us on the same host, of which its worker waits "
+        f"for the server for {number(wall_us - cpu_us)}; those of a short one, by the handful, "
+        f"{number(_value(handful, 'wall_us'))} us. Many workers wait side by side.\n"
     )
 
 

@@ -20,7 +20,7 @@ OWN_SQLITE = Own(SQLITE, drain_jobs=LIST_JOBS)
 LINEUP: tuple[Peer, ...] = (
     UNIT,
     OWN_SQLITE,
-    Own(POSTGRES, drain_jobs=800),
+    Own(POSTGRES, drain_jobs=2000),
     PARALLEL,
     TaskSpooler(),
     Nq(),

@@ -10,7 +10,7 @@ from shutil import which
 from benchmarks.bench import Bench
 from benchmarks.peers.peer import Measure, Peer, Room
 
-LIST_JOBS = 2000
+LIST_JOBS = 5000
 """As many for xargs, GNU parallel and queuectl on SQLite, which are held against each other."""
 
 

@@ -16,7 +16,7 @@ HEADS = (
     *DRAINS.values(),
     RUNNING,
     "add one, x of `python3 -c pass`",
-    "bulk add, jobs/s",
+    "bulk add, jobs/s (of how many)",
     "pick-up p50 / p95, ms",
     "4 idle workers (+ broker), MB",
     "durability",
@@ -92,7 +92,7 @@ def _running(measures: ByMeasure) -> str:
 
 
 def _median(figure: Figure | None) -> str:
-    return "" if figure is None else number(statistics.median(figure.absolute))
+    return "" if figure is None else f"{number(statistics.median(figure.absolute))} ({figure.values['jobs']:,})"
 
 
 def _pair(figure: Figure | None, first: str, second: str, sign: str) -> str:

@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
+from benchmarks import contenders
 from benchmarks.bareworker import BareWorker
-from benchmarks.bench import KINDS, POSTGRES, Bench
+from benchmarks.bench import KINDS, POSTGRES, SQLITE, Bench
 from benchmarks.figures import Figure, number
 from benchmarks.turns import ratios, take_turns
 from queuectl.store.database import Tx
 
 ONE_BY_ONE, BY_THE_HANDFUL = "without a command", "by the handful, without a command"
+AT_ONCE = (1, 2, 4)
+"""Processes that claim and settle from one file at the same time."""
+TOGETHER = {contenders.ONE_BY_ONE: 6000, contenders.BY_THE_HANDFUL: 30_000}
+"""Jobs they work off in each way."""
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -28,6 +33,35 @@ def measure(bench: Bench) -> Iterator[Figure]:
             taken = take_turns(3, sides)
         for way in (ONE_BY_ONE, BY_THE_HANDFUL):
             yield _figure(f"claim + settle {way}, {kind}", jobs, taken[way], taken["write"])
+    for way, jobs in TOGETHER.items():
+        yield from _together(bench, way, jobs // bench.pick(quick=5, full=1))
+
+
+def _together(bench: Bench, way: str, jobs: int) -> Iterator[Figure]:
+    """Let several processes work off one file at the same time: how much it takes, whoever asks."""
+    taken = take_turns(3, {str(count): partial(_together_s, bench, way, count, jobs) for count in AT_ONCE})
+    for count in AT_ONCE[1:]:
+        own, unit = taken[str(count)], taken[str(AT_ONCE[0])]
+        yield Figure(
+            what=f"claim + settle {way} without a command, {count} processes at once, {SQLITE}",
+            unit="x of the rate of one",
+            ratios=ratios(unit, own),
+            absolute=[jobs / each for each in own],
+            absolute_unit="jobs/s",
+            note=f"one: {number(jobs / statistics.median(unit))} jobs/s",
+            values={"jobs": jobs, "way": way, "processes": count, "one_rate": jobs / statistics.median(unit)},
+        )
+
+
+def _together_s(bench: Bench, way: str, count: int, jobs: int) -> float:
+    with bench.store(SQLITE) as target, closing(BareWorker(target)) as filler:
+        filler.submit(jobs)
+        filler.empty_log()
+        with contenders.contenders(target, count, way) as started:
+            took_s, done = contenders.work_off_s(started)
+    if done != jobs:
+        raise AssertionError(f"{jobs} jobs should be settled: {done}")
+    return took_s
 
 
 def _figure(
@@ -49,12 +83,14 @@ def _figure(
 
 def _settle_s(worker: BareWorker, jobs: int, work_off: Callable[[int], float]) -> tuple[float, float]:
     worker.submit(jobs)
+    worker.empty_log()
     begun = time.process_time()
     wall_s = work_off(jobs)
     return wall_s, time.process_time() - begun
 
 
 def _write_s(worker: BareWorker, writes: int) -> tuple[float, float]:
+    worker.empty_log()
     begun, cpu_begun = time.perf_counter(), time.process_time()
     for _ in range(writes):
         worker.database.write(_change_one_row)

@@ -1,6 +1,6 @@
 """Growth: what claims, enqueues, `status` and `list` cost beside millions of jobs: over, not to run now, or ready."""
 
-import time
+import statistics
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -12,7 +12,7 @@ from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure, Value
 from benchmarks.program import BARE_PYTHON, queuectl, spend
 from benchmarks.stores import plain_environ
-from benchmarks.turns import ratios, take_turns
+from benchmarks.turns import ratios, seconds, take_turns
 from queuectl.actions.connect import Target, connect
 
 MILLION = 1_000_000
@@ -25,13 +25,22 @@ QUICK_DEPTHS = (100_000,)
 DEPTHS = EACH[1:]
 DEPTH_SERIES = "claim + settle, of jobs that are ready"
 JOBS = {SQLITE: 1000, POSTGRES: 300}
-SINGLE_JOBS = 30
+SINGLE_JOBS = 100
 WARM_UP_JOBS = 60
 """Worked off on both sides before the first round: one has just been filled, the other was just made."""
 ROUNDS = 5
+CLAIM, ENQUEUE, EMPTY_LOG = "claim + settle", "enqueue", "emptying of the log"
+SERIES = {CLAIM: 0, ENQUEUE: 1, EMPTY_LOG: 2}
+"""What is measured in a cycle, by its place in what that returns."""
+NOTES = {
+    ENQUEUE: f"in one process, start-up left out; the median of {SINGLE_JOBS} in each round",
+    EMPTY_LOG: "for each job of a round; the supervisor does it beside the workers",
+}
 COMMANDS = ("status", "list")
 COMMAND_ROUNDS = 5
 CONNECTING = "psycopg.connect in python3"
+Cycle = tuple[float, float, float]
+"""Microseconds of claim + settle, of an enqueue, and of emptying the log, of one job each."""
 _CONNECT = "import psycopg, sys; psycopg.connect(sys.argv[1]).close()"
 
 
@@ -62,7 +71,7 @@ def _depth_figures(bench: Bench, kind: str) -> Iterator[Figure]:
             with bench.store(kind) as plain:
                 _fill(plain, 0, 0)
                 taken = _cycles(kind, plain, deep)
-            own, unit = ([claim_us for claim_us, _ in taken[side]] for side in ("own", "unit"))
+            own, unit = ([each[SERIES[CLAIM]] for each in taken[side]] for side in ("own", "unit"))
             yield Figure(
                 what=f"claim + settle with {rows:,} jobs ready, {kind}",
                 unit="x of an empty queue",
@@ -90,23 +99,25 @@ def crowd_sizes(rows: int) -> dict[str, int]:
 
 def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iterator[Figure]:
     taken = _cycles(kind, plain, crowded)
-    for place, series in enumerate(("claim + settle", "enqueue")):
+    for series, place in SERIES.items():
         own, unit = ([each[place] for each in taken[side]] for side in ("own", "unit"))
+        if not all(unit):
+            continue  # PostgreSQL sees to its log by itself
         yield Figure(
             what=f"{series} {_beside(rows)}, {kind}",
             unit="x of an empty queue",
             ratios=ratios(own, unit),
             absolute=own,
             absolute_unit="us",
-            budget=BUDGETS["growth"] if rows else None,
-            is_headline=series == "claim + settle" and rows == ALL,
-            note="in one process, start-up left out" if series == "enqueue" else crowds_text(rows),
+            budget=BUDGETS["growth"] if rows and series != EMPTY_LOG else None,
+            is_headline=series == CLAIM and rows == ALL,
+            note=crowds_text(rows) if series == CLAIM else NOTES[series],
             values=_values(series, kind, rows),
         )
 
 
-def _cycles(kind: str, plain: Target, crowded: Target) -> dict[str, list[tuple[float, float]]]:
-    """Return what claim + settle and an enqueue cost in a store, and in turns in one that is empty."""
+def _cycles(kind: str, plain: Target, crowded: Target) -> dict[str, list[Cycle]]:
+    """Return what a job costs in a store, and in turns in one that is empty."""
     with closing(BareWorker(plain)) as beside_nothing, closing(BareWorker(crowded)) as beside_crowds:
         workers = {"unit": beside_nothing, "own": beside_crowds}
         for worker in workers.values():
@@ -114,15 +125,16 @@ def _cycles(kind: str, plain: Target, crowded: Target) -> dict[str, list[tuple[f
         return take_turns(ROUNDS, {side: partial(_cycle_us, worker, JOBS[kind]) for side, worker in workers.items()})
 
 
-def _cycle_us(worker: BareWorker, jobs: int) -> tuple[float, float]:
-    """Add some jobs one by one and the rest at once, then claim and settle them all; return what one cost of each."""
-    worker.empty_log()  # else it would be full in every other round of one side, and in the others of the other
-    begun = time.perf_counter()
-    for _ in range(SINGLE_JOBS):
-        worker.submit(1)
-    enqueue_s = time.perf_counter() - begun
-    worker.submit(jobs - SINGLE_JOBS)
-    return worker.work_off(jobs) / jobs * 1e6, enqueue_s / SINGLE_JOBS * 1e6
+def _cycle_us(worker: BareWorker, jobs: int) -> Cycle:
+    """Add some jobs one by one and the rest at once, claim and settle them all, and empty the log.
+
+    Were it not emptied, it would be full in every other round of one side, and in the others of the other.
+    """
+    enqueue_s = statistics.median([seconds(partial(worker.submit, 1)) for _ in range(SINGLE_JOBS)])
+    worker.submit(jobs)
+    settle_s = worker.work_off(jobs + SINGLE_JOBS) / (jobs + SINGLE_JOBS)
+    empty_s = seconds(worker.empty_log) / (jobs + SINGLE_JOBS) if worker.has_log else 0.0
+    return settle_s * 1e6, enqueue_s * 1e6, empty_s * 1e6
 
 
 def _command_figures(kind: str, target: Target, rows: int) -> Iterator[Figure]:

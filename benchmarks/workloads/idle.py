@@ -70,7 +70,7 @@ def _memory(bench: Bench) -> Iterator[Figure]:
             ratios=ratios(taken[kind], taken["bare"]),
             absolute=taken[kind],
             absolute_unit="MB",
-            budget=BUDGETS["idle memory"] if kind == SQLITE else None,
+            budget=BUDGETS["idle memory"],
             is_headline=kind == SQLITE,
         )
 
@@ -100,7 +100,7 @@ def _idle_cpu(kind: str, shares: Sequence[float], window_s: int) -> Figure:
         ratios=shares,
         absolute=[share * 100 for share in shares],
         absolute_unit="% of a core",
-        budget=BUDGETS["idle CPU"] if kind == SQLITE else None,
+        budget=BUDGETS["idle CPU"],
         is_headline=kind == SQLITE,
         note=f"{WINDOWS} windows of {window_s} s",
     )

@@ -18,11 +18,12 @@ from benchmarks.workloads.drain import drain_once, xargs_once
 
 HERE = Path(__file__).parent
 WIDTHS = (1, 2)
-XARGS, PYTHON, C, OWN, START = "xargs", "Python", "C", "queuectl", "start-up of queuectl"
+XARGS, PYTHON, C, OWN = "xargs", "Python", "C", "queuectl"
 CPU, WALL = "CPU", "clock"
 
 PerJob = Mapping[str, Sequence[float]]
-"""Microseconds per job of each side, round by round."""
+"""Microseconds per job of each side, round by round, and those of its start alone under its name with START before."""
+START = "start of "
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -51,15 +52,14 @@ def _compile(folder: Path) -> str | None:
 
 
 def _sides(bench: Bench, compiled: str | None, width: int, jobs: int) -> dict[str, Callable[[], Spent]]:
-    each = str(jobs // width)
-    sides: dict[str, Callable[[], Spent]] = {
-        XARGS: partial(xargs_once, width, jobs),
-        PYTHON: partial(spend_together, [sys.executable, "-S", str(HERE / "spawn.py"), each], width, plain_environ()),
-        OWN: partial(drain_once, bench, SQLITE, ["-n", str(width)], jobs),
-        START: partial(drain_once, bench, SQLITE, ["-n", str(width)], 0),
-    }
+    loops = {PYTHON: [sys.executable, "-S", str(HERE / "spawn.py")]}
     if compiled is not None:
-        sides[C] = partial(spend_together, [compiled, each], width, plain_environ())
+        loops[C] = [compiled]
+    sides: dict[str, Callable[[], Spent]] = {XARGS: partial(xargs_once, width, jobs)}
+    for start, count in (("", jobs), (START, 0)):
+        sides[start + OWN] = partial(drain_once, bench, SQLITE, ["-n", str(width)], count)
+        for language, argv in loops.items():
+            sides[start + language] = partial(spend_together, [*argv, str(count // width)], width, plain_environ())
     return sides
 
 
@@ -77,14 +77,14 @@ def _limit_figure(language: str, width: int, cpu: PerJob, wall: PerJob) -> Figur
 
 
 def _share_figure(language: str, width: int, by: str, per_job: PerJob) -> Figure:
-    """Say what a job costs beyond the limit, the start of the workers left out."""
-    steady = [all_in - start for all_in, start in zip(per_job[OWN], per_job[START], strict=True)]
-    share = [own - limit for own, limit in zip(steady, per_job[language], strict=True)]
-    limit_us = statistics.median(per_job[language])
+    """Say what a job costs beyond the limit, the start of the processes left out on both sides."""
+    steady, limits = _steady(OWN, per_job), _steady(language, per_job)
+    share = [own - limit for own, limit in zip(steady, limits, strict=True)]
+    limit_us = statistics.median(limits)
     return Figure(
         what=f"own share of a job beyond {language}, by {by}, {width} worker{'s' * (width > 1)}, SQLite",
         unit="x of the limit",
-        ratios=ratios(share, per_job[language]),
+        ratios=ratios(share, limits),
         absolute=share,
         absolute_unit="us",
         budget=BUDGETS["own share"],
@@ -95,7 +95,11 @@ def _share_figure(language: str, width: int, by: str, per_job: PerJob) -> Figure
             "by": by,
             "limit_us": limit_us,
             "job_us": statistics.median(steady),
-            "start_us": statistics.median(per_job[START]),
+            "start_us": statistics.median(per_job[START + OWN]),
             "xargs_us": statistics.median(per_job[XARGS]),
         },
     )
+
+
+def _steady(side: str, per_job: PerJob) -> list[float]:
+    return [all_in - start for all_in, start in zip(per_job[side], per_job[START + side], strict=True)]

@@ -1,8 +1,9 @@
 """Sleeps: 200 commands at once in one worker, the memory of it, and that they really run at once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from benchmarks.bench import SQLITE, Bench
+from benchmarks.bench import KINDS, SQLITE, Bench
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figure
 from benchmarks.processes import bare_interpreter_mb, children, pss_mb
@@ -16,33 +17,32 @@ COMMAND = "sleep 2\n"
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """Run the sleeps in one worker and by xargs."""
-    memory_mb: list[float] = []
-    taken = take_turns(
-        bench.pick(quick=1, full=3),
-        {"own": lambda: _own_s(bench, memory_mb), "xargs": _xargs_s, "python": bare_interpreter_mb},
-    )
-    yield Figure(
-        what=f"memory (PSS) of one worker with {SLEEPS} sleeping commands, SQLite",
-        unit="x of a bare Python",
-        ratios=ratios(memory_mb, taken["python"]),
-        absolute=memory_mb,
-        absolute_unit="MB",
-        budget=BUDGETS["memory of sleeps"],
-        is_headline=True,
-        note=f"seen with {SLEEPS} children at once",
-    )
-    yield Figure(
-        what=f"{SLEEPS} commands that sleep 2 s, -j {SLEEPS}, SQLite",
-        unit=f"x of xargs -P {SLEEPS}",
-        ratios=ratios(taken["own"], taken["xargs"]),
-        absolute=taken["own"],
-        absolute_unit="s",
-    )
+    memory_mb: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    sides: dict[str, Callable[[], float]] = {kind: partial(_own_s, bench, kind, memory_mb[kind]) for kind in KINDS}
+    taken = take_turns(bench.pick(quick=1, full=3), {**sides, "xargs": _xargs_s, "python": bare_interpreter_mb})
+    for kind in KINDS:
+        yield Figure(
+            what=f"memory (PSS) of one worker with {SLEEPS} sleeping commands, {kind}",
+            unit="x of a bare Python",
+            ratios=ratios(memory_mb[kind], taken["python"]),
+            absolute=memory_mb[kind],
+            absolute_unit="MB",
+            budget=BUDGETS["memory of sleeps"],
+            is_headline=kind == SQLITE,
+            note=f"seen with {SLEEPS} children at once",
+        )
+        yield Figure(
+            what=f"{SLEEPS} commands that sleep 2 s, -j {SLEEPS}, {kind}",
+            unit=f"x of xargs -P {SLEEPS}",
+            ratios=ratios(taken[kind], taken["xargs"]),
+            absolute=taken[kind],
+            absolute_unit="s",
+        )
 
 
-def _own_s(bench: Bench, memory_mb: list[float]) -> float:
+def _own_s(bench: Bench, kind: str, memory_mb: list[float]) -> float:
     """Add the jobs to an idle worker; return when they were all done, having noted its memory at its fullest."""
-    with bench.store(SQLITE) as target, running_workers(target, "-j", str(SLEEPS)):
+    with bench.store(kind) as target, running_workers(target, "-j", str(SLEEPS)):
         (pid,) = worker_pids(target)
 
         def run_all() -> None:

@@ -1,37 +1,43 @@
-/* The limit in C: start `/bin/sh -c :` COUNT times, one at a time, with its output through a pipe, and wait for each. */
+/* The limit in C: start `/bin/sh -c :` COUNT times, one at a time, with its output through a pipe, and wait for each.
+ *
+ * By the quickest way there is: clone as queuectl's own module uses it, not posix_spawn, which takes some 15 us more.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static void run_once(void)
+static char stack[65536] __attribute__((aligned(16)));
+static int null_fd, ends[2];
+
+static int become(void *given)
 {
     char *argv[] = {"/bin/sh", "-c", ":", NULL};
+
+    (void)given;
+    if (setsid() >= 0 && dup2(null_fd, 0) == 0 && dup2(ends[1], 1) == 1 && dup2(ends[1], 2) == 2)
+        execve(argv[0], argv, environ);
+    _exit(127);
+}
+
+static void run_once(void)
+{
     char output[65536];
-    int ends[2];
-    pid_t pid;
+    int pidfd;
     siginfo_t info;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
 
     if (pipe2(ends, O_CLOEXEC))
         exit(1);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-    if (posix_spawn(&pid, argv[0], &actions, &attributes, argv, environ))
+    pid_t pid = clone(become, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, NULL, &pidfd);
+    if (pid < 0)
         exit(1);
     close(ends[1]);
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd watched = {.fd = pidfd, .events = POLLIN};
     while (poll(&watched, 1, -1) < 1)
         ;
@@ -40,14 +46,13 @@ static void run_once(void)
     waitid(P_PID, (id_t)pid, &info, WEXITED);
     close(pidfd);
     close(ends[0]);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
     if (info.si_status)
         exit(1);
 }
 
 int main(int argc, char **argv)
 {
+    null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (int count = argc > 1 ? atoi(argv[1]) : 0; count > 0; count--)
         run_once();
     return 0;

@@ -14,7 +14,7 @@ def test_the_median_of_the_ratios_is_judged() -> None:
     figure = Figure(what="drain", unit="x of xargs", ratios=[0.5, 1.1, 1.2], budget=AT_LEAST_ONE)
 
     assert figure.is_met is True
-    assert figure.verdict_text == "at least 1x: met"
+    assert figure.verdict_text == "at least 1x: met (2 of 3 within)"
     assert (figure.ratio_text, figure.spread_text) == ("1.1 x of xargs", "0.5 to 1.2")
 
 
@@ -23,7 +23,12 @@ def test_a_budget_with_a_unit_judges_the_absolute_figures() -> None:
 
     assert figure.is_met is False
     assert figure.is_failure
-    assert figure.verdict_text == "at most 5 ms: MISSED"
+    assert figure.verdict_text == "at most 5 ms: MISSED (1 of 3 within)"
+
+
+@pytest.mark.parametrize("ratios, told", [([1.0, 1.1], "met"), ([0.8, 0.9], "MISSED")])
+def test_rounds_that_agree_are_not_counted(ratios: list[float], told: str) -> None:
+    assert Figure(what="drain", ratios=ratios, budget=AT_LEAST_ONE).verdict_text == f"at least 1x: {told}"
 
 
 def test_a_budget_in_another_unit_is_refused() -> None:

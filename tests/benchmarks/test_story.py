@@ -3,10 +3,10 @@
 import pytest
 
 from benchmarks.budgets import FULL
+from benchmarks.contenders import BY_THE_HANDFUL, ONE_BY_ONE
 from benchmarks.figures import Figure
 from benchmarks.report import newest
 from benchmarks.story import BLOCKS, NOT_MEASURED, how_far_one_file_goes
-from benchmarks.workloads.core import BY_THE_HANDFUL, ONE_BY_ONE
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -19,10 +19,11 @@ def test_the_newest_run_has_all_that_is_told(name: str) -> None:
     assert NOT_MEASURED not in BLOCKS[name](newest(FULL).figures)
 
 
-def test_how_busy_a_file_is_follows_from_what_a_job_holds_it() -> None:
+def test_how_busy_a_file_is_follows_from_what_several_at_once_brought_it_to() -> None:
     core = [
-        Figure(what=f"claim + settle {way}, SQLite", ratios=[7.0], absolute=[1e6 / us], values={"wall_us": us})
-        for way, us in ((ONE_BY_ONE, 200.0), (BY_THE_HANDFUL, 40.0))
+        Figure(what=f"core {way} {count}", ratios=[0.8], absolute=[rate * count], values={"way": way})
+        for way, rate in ((ONE_BY_ONE, 2500.0), (BY_THE_HANDFUL, 12_500.0))
+        for count in (4, 2)
     ]
     drain = Figure(what="drain", ratios=[0.7], absolute=[1500.0], values={"kind": "SQLite", "flags": "-n 2"})
 
