@@ -12,7 +12,9 @@ from shutil import which
 from benchmarks.bench import POSTGRES, Bench
 
 REDIS_DURABILITY = "Redis as it comes: in memory, RDB snapshots every 1-60 min, no fsync per job"
+REDIS_TAG = "Redis, no sync"
 POSTGRES_DURABILITY = "PostgreSQL as it comes: fsync on every commit"
+POSTGRES_TAG = "PostgreSQL, fsync"
 DEADLINE_S = 10
 
 

@@ -14,6 +14,7 @@ class Huey(PythonPeer):
     name = "Huey, SQLite"
     package = "huey"
     durability = "SQLite WAL, synchronous=FULL (default); a job is deleted when taken"
+    durability_tag = "SQLite FULL, deleted when taken"
     drain_jobs = 1000
     bulk_jobs = 3000
 

@@ -16,6 +16,7 @@ class HyperQueue(PythonPeer):
     name = "HyperQueue"
     package = "hyperqueue"
     durability = "none: in memory (a LocalCluster has no journal); output in two files per job"
+    durability_tag = "memory"
     drain_jobs = 300
     bulk_jobs = 20_000
 

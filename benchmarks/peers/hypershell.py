@@ -19,6 +19,7 @@ class HyperShell(PythonPeer):
     name = "HyperShell, SQLite"
     package = "hypershell"
     durability = "SQLite rollback journal, synchronous=FULL (defaults)"
+    durability_tag = "SQLite FULL"
     drain_jobs = 400
     bulk_jobs = 1000
     lacks = {Measure.PICKUP: POLLS, Measure.MEMORY: POLLS}  # noqa: RUF012

@@ -16,6 +16,7 @@ class Nq(DebianPeer):
     name = "nq"
     program, package = "nq", "nq"
     durability = "none: waiting processes; only output files survive"
+    durability_tag = "memory: waiting processes"
     drain_jobs = 500
     bulk_jobs = 300
 

@@ -6,13 +6,15 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import queuectl
-from benchmarks.bench import POSTGRES, Bench
+from benchmarks.bench import POSTGRES, SQLITE, Bench
 from benchmarks.machine import DURABILITY
-from benchmarks.peers.brokers import postmaster_pid
+from benchmarks.peers.brokers import POSTGRES_TAG, postmaster_pid
 from benchmarks.peers.peer import Asker, Peer, Room, asking_through_an_app
 from benchmarks.program import QUEUECTL
 from benchmarks.stores import environ_of
 from queuectl.actions.connect import Target
+
+TAGS = {SQLITE: "SQLite FULL, results synced later", POSTGRES: POSTGRES_TAG}
 
 
 class Own(Peer):
@@ -24,6 +26,7 @@ class Own(Peer):
         self.name = f"queuectl, {kind}"
         self.kind = kind
         self.durability = DURABILITY[kind]
+        self.durability_tag = TAGS[kind]
         self.drain_jobs = drain_jobs
 
     def why_missing(self) -> str:

@@ -27,5 +27,6 @@ class GnuParallel(ListPeer):
     name = "GNU parallel --joblog"
     program, package = "parallel", "parallel"
     durability = "a line per ended job in the log, not synced; the list is the caller's"
+    durability_tag = "log, no sync"
     drain_jobs = LIST_JOBS
     room_class = ParallelRoom

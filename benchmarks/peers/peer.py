@@ -120,6 +120,8 @@ class Peer(ABC):
     name: str
     durability: str
     """What of an acknowledged job survives, as its documentation or code has it."""
+    durability_tag: str
+    """The same in two or three words, for a plot."""
     drain_jobs: int
     """How many commands it works off, mostly in a second or two."""
     bulk_jobs: int = 0

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.bench import Bench
-from benchmarks.peers.brokers import POSTGRES_DURABILITY, postgres_database
+from benchmarks.peers.brokers import POSTGRES_DURABILITY, POSTGRES_TAG, postgres_database
 from benchmarks.peers.venv import BIN, AppRoom, PythonPeer, program
 
 SCHEMA = "lib/python*/site-packages/procrastinate/sql/schema.sql"
@@ -17,6 +17,7 @@ class Procrastinate(PythonPeer):
     name = "Procrastinate, PostgreSQL"
     package = "procrastinate"
     durability = POSTGRES_DURABILITY
+    durability_tag = POSTGRES_TAG
     drain_jobs = 300
     bulk_jobs = 4000
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.bench import Bench
-from benchmarks.peers.brokers import REDIS_DURABILITY, redis_server, why_no_redis
+from benchmarks.peers.brokers import REDIS_DURABILITY, REDIS_TAG, redis_server, why_no_redis
 from benchmarks.peers.peer import Measure
 from benchmarks.peers.venv import AppRoom, PythonPeer, program
 
@@ -15,6 +15,7 @@ class RedisPeer(PythonPeer):
 
     scheme = "unix"
     durability = REDIS_DURABILITY
+    durability_tag = REDIS_TAG
     room_class: type["RedisRoom"]
 
     def why_missing(self) -> str:
@@ -98,6 +99,7 @@ class Celery(RedisPeer):
     package = "celery"
     scheme = "redis+socket"
     durability = f"{REDIS_DURABILITY}; a job is acknowledged when taken"
+    durability_tag = f"{REDIS_TAG}, acked when taken"
     drain_jobs = 500
     bulk_jobs = 1000
     room_class = CeleryRoom

@@ -14,6 +14,7 @@ class TaskSpooler(DebianPeer):
     name = "task-spooler"
     program, package = "tsp", "task-spooler"
     durability = "none: in the memory of its server"
+    durability_tag = "memory"
     drain_jobs = 500
     bulk_jobs = 300
 

@@ -243,4 +243,5 @@ def _missing(peer: Peer, measure_name: str, why: str) -> Figure:
 
 def _identity(peer: Peer, measure_name: str) -> dict[str, Value]:
     version = "" if peer.why_missing() else peer.version()
-    return {"peer": peer.name, "version": version, "durability": peer.durability, "measure": measure_name}
+    durability: dict[str, Value] = {"durability": peer.durability, "durability_tag": peer.durability_tag}
+    return {"peer": peer.name, "version": version, **durability, "measure": measure_name}

@@ -17,5 +17,6 @@ class Xargs(ListPeer):
     name = "xargs"
     program, package = "xargs", "findutils"
     durability = "none: nothing is kept"
+    durability_tag = "nothing kept"
     drain_jobs = LIST_JOBS
     room_class = XargsRoom

@@ -106,6 +106,15 @@ def test_every_python_peer_says_that_it_is_not_installed() -> None:
     assert all(f"{peer.package} is not installed in .venv-peers" in peer.why_missing() for peer in peers)
 
 
+@pytest.mark.usefixtures("no_venv")
+def test_every_peer_carries_a_short_word_for_its_durability() -> None:
+    tags = {peer.name: workload._identity(peer, "drain")["durability_tag"] for peer in lineup.LINEUP}
+
+    assert all(0 < len(str(tag)) < 36 for tag in tags.values())
+    assert tags["Huey, SQLite"] == "SQLite FULL, deleted when taken"
+    assert tags["queuectl, PostgreSQL"] == tags["Procrastinate, PostgreSQL"] == "PostgreSQL, fsync"
+
+
 def test_what_is_missing_has_a_line_with_its_reason(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_drains", "_additions", "_pick_ups", "_memory"):
         monkeypatch.setattr(workload, name, lambda *_: iter(()))
