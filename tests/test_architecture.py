@@ -205,7 +205,7 @@ def only_clock_reads_the_time(module: Module) -> Iterator[str]:
 
 
 def only_insert_claims_and_moves_write_the_state(module: Module) -> Iterator[str]:
-    may_update = module.name in {"queuectl.store.moves", "queuectl.store.completing", "queuectl.store.claims"}
+    may_update = module.name in {"queuectl.store.moves", "queuectl.store.completing", "queuectl.store.plain_claims"}
     may_insert = module.name == "queuectl.store.jobs"
     for line, text in module.texts:
         if not may_update and sets_job_state(text):
@@ -431,7 +431,7 @@ ALLOWED: list[tuple[Rule, str, str]] = [
     (only_insert_claims_and_moves_write_the_state, "queuectl.store.moves", "q = 'UPDATE jobs SET state = 1'"),
     (
         only_insert_claims_and_moves_write_the_state,
-        "queuectl.store.claims",
+        "queuectl.store.plain_claims",
         "q = 'UPDATE jobs SET state = 1'",
     ),
     (only_insert_claims_and_moves_write_the_state, "queuectl.store.jobs", "q = 'INSERT INTO jobs (state)'"),

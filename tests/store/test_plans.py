@@ -12,7 +12,20 @@ import pytest
 from benchmarks.bareworker import BareWorker
 from queuectl.actions.connect import Target, connect, locate
 from queuectl.model.states import FINAL, State
-from queuectl.store import audit, claims, deadlines, jobs, limits, listing, moves, offers, overview, removing, workers
+from queuectl.store import (
+    audit,
+    claims,
+    deadlines,
+    jobs,
+    limits,
+    listing,
+    moves,
+    offers,
+    overview,
+    plain_claims,
+    removing,
+    workers,
+)
 from queuectl.store.database import Database, Tx
 from queuectl.store.jobs import listed
 from queuectl.store.lanes import all_lanes
@@ -127,7 +140,7 @@ def test_the_claim_moves_the_rows_it_found_by_their_numbers(crowded: Database, c
     names, seqs = listed("seq", [add_job(crowded).seq for _ in range(count)])
     params = {**seqs, "worker_id": "w1", "now": 1}
 
-    plans = plans_of(crowded, lambda tx: tx.changed(claims._start_sql(names), params))
+    plans = plans_of(crowded, lambda tx: tx.changed(plain_claims._start_sql(names), params))
 
     assert all("Seq Scan" not in plan and "SCAN" not in plan for plan in plans)
 

@@ -7,7 +7,7 @@ from queuectl.model.attempt import Report
 from queuectl.model.states import FINAL, State
 from queuectl.model.value import Value
 from queuectl.model.verdict import SUCCESS, Outcome, judge
-from queuectl.store import attempts, claims, completing, config, jobs, moves, parking
+from queuectl.store import attempts, claims, completing, config, jobs, moves, parking, plain_claims
 from queuectl.store.lanes import all_lanes, narrow_queues
 from queuectl.store.outset import outset, question
 from queuectl.store.takers import Taker
@@ -117,7 +117,7 @@ def rehearse(database: "Database", holder: Holder, slots: int) -> None:
 
     def work(tx: "Tx") -> None:
         if outset(tx, holder.worker_id) is not None:
-            claims.rehearse(tx, holder.worker_id, slots)
+            plain_claims.rehearse(tx, holder.worker_id, slots)
 
     for _ in range(REHEARSALS):
         database.write(work, question(database.dialect, holder.worker_id))

@@ -92,12 +92,10 @@ class Worker:
         self._is_looking = True
         self._order = ""
         self._drain_began: float | None = None
-        self._failed_farewells = 0
         self._has_doubt = False
-        self._next_look = 0.0
-        self._next_orders = 0.0
+        self._next_look = self._next_orders = 0.0
         self._retry_at = 0.0
-        self._idle_looks = 0
+        self._failed_farewells = self._idle_looks = 0
         self._is_rehearsed = options.until_idle or options.only is not None
         """Whether the first job that comes is claimed as quickly as others; who leaves when idle need not."""
         self._trouble: str | None = None

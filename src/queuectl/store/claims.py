@@ -8,8 +8,9 @@ from queuectl.model.value import Value
 from queuectl.model.verdict import ALONE_FROM_LOSSES, MAX_LOSSES
 from queuectl.model.weights import Turns
 from queuectl.store.gates import LANES_AT_ONCE, Admission, Map
-from queuectl.store.jobs import CHUNK, COLUMNS, listed
+from queuectl.store.jobs import COLUMNS
 from queuectl.store.lanes import lane_rows
+from queuectl.store.plain_claims import HEAD, mark_started, order, take_plain, taken_together
 from queuectl.store.takers import Taker
 from queuectl.store.workers import Worker, get
 
@@ -23,58 +24,6 @@ if TYPE_CHECKING:
 
 ALONE_PATIENCE_MS = 30_000
 STUCK_WORDS = "cannot be ended"
-_NO_LANE = 0
-
-# The claim probes the head of one lane through jobs_ready, which holds ready rows only, so its cost does not grow with
-# history, future or paused jobs. On SQLite two plain statements, not UPDATE ... FROM (SELECT ...) RETURNING: the one
-# statement takes 148 us, since it builds three ephemeral tables, and the two take 35 us.
-_HEAD = """
-    SELECT {columns}
-      FROM jobs
-     WHERE state = 'pending' AND lane_id = :lane_id AND losses < :most_losses
-     ORDER BY priority DESC, seq
-     LIMIT :wanted
-"""
-_IS_PLAIN = """
-    EXISTS (SELECT 1
-              FROM lanes l
-              JOIN queues q ON q.name = l.queue
-             WHERE l.id = :lane_id AND q.paused_at IS NULL AND q.concurrency IS NULL AND q.rate_count IS NULL)
-"""
-_STARTED = {
-    "state": "'processing'",
-    "run": "run + 1",
-    "worker_id": ":worker_id",
-    "started_at": ":now",
-    "updated_at": ":now",
-    "waited_ms": "CASE WHEN updated_at < :now THEN :now - updated_at ELSE 0 END",  # since Job.ready_at
-}
-_SET_STARTED = ", ".join(f"{name} = {value}" for name, value in _STARTED.items())
-_START = f"""
-    UPDATE jobs
-       SET {_SET_STARTED}
-     WHERE state = 'pending' AND seq IN ({{seqs}})
-"""
-# PostgreSQL: all in one, which saves a round trip. The server may keep the plan it makes while the queue is short, so
-# nothing in it may depend on that: how many are wanted stands in the text, or the planner expects a tenth of the line,
-# and that they are pending is said where they are locked alone, or it looks for them among all that are ready.
-_TAKE = f"""
-    WITH head AS MATERIALIZED (
-        SELECT seq AS next, limits IS NOT NULL OR deadline_at IS NOT NULL OR losses >= :care_from AS asks_for_care
-          FROM jobs
-         WHERE state = 'pending' AND lane_id = :lane_id AND losses < :most_losses AND {_IS_PLAIN}
-         ORDER BY priority DESC, seq
-         LIMIT {{wanted}}
-           FOR UPDATE SKIP LOCKED)
-    UPDATE jobs
-       SET {_SET_STARTED}
-     WHERE seq = ANY(ARRAY(SELECT next FROM head))
-       AND NOT EXISTS (SELECT 1 FROM head WHERE asks_for_care)
-    RETURNING {COLUMNS}
-"""
-_AS_STARTED = ", ".join(_STARTED.get(name, name) for name in Job.FIELDS)
-"""The columns of a job as they will be once it is started: what it costs to change a Job is saved."""
-_PLAIN_HEAD = _HEAD.format(columns=_AS_STARTED)
 
 
 class Taken(Value):
@@ -102,10 +51,10 @@ def claim(
     """
     seen = Map.of(lane_rows(tx) if lanes_seen is None else lanes_seen, taker)
     if seen.plain_lane is not None:
-        together = _together(tx, wanted, ahead) if ahead else wanted
-        jobs = _take_plain(tx, seen.plain_lane, together, taker.worker_id, 1) if together > wanted else None
+        most = taken_together(tx, wanted, ahead) if ahead else wanted
+        jobs = take_plain(tx, seen.plain_lane, most, taker.worker_id, 1) if most > wanted else None
         if jobs is None and wanted:
-            jobs = _take_plain(tx, seen.plain_lane, wanted, taker.worker_id, ALONE_FROM_LOSSES)
+            jobs = take_plain(tx, seen.plain_lane, wanted, taker.worker_id, ALONE_FROM_LOSSES)
         if jobs is not None:
             return Taken(claims=_claims(jobs), narrow=seen.narrow)
     if not wanted:
@@ -113,39 +62,6 @@ def claim(
     if lanes_seen is not None and not tx.dialect.is_local:
         seen = Map.of(lane_rows(tx), taker)  # the settle may have waited, and somebody paused a queue meanwhile
     return _claim_with_care(tx, taker, wanted, seen, is_idle=is_idle)
-
-
-def rehearse(tx: "Tx", worker_id: str, wanted: int) -> None:
-    """Take so many jobs from a lane that is not there, so that a server has its plan for that."""
-    _take_plain(tx, _NO_LANE, wanted, worker_id, ALONE_FROM_LOSSES)
-
-
-def _together(tx: "Tx", wanted: int, ahead: int) -> int:
-    """Return how many to take at once: up to `ahead` more than are wanted.
-
-    A server plans each number anew, for it stands in the text: so it is asked for a power of two, of which few are.
-    """
-    most = wanted + ahead
-    return most if tx.dialect.is_local else max(wanted, 1 << (most.bit_length() - 1))
-
-
-def _take_plain(tx: "Tx", lane_id: int, wanted: int, worker_id: str, care_from: int) -> list[Job] | None:
-    """Take the next jobs of a lane; None means that it takes more care (from so many losses), and nothing was taken."""
-    params: dict[str, SqlValue] = {"lane_id": lane_id, "wanted": wanted, "most_losses": MAX_LOSSES}
-    params |= {"worker_id": worker_id, "now": tx.now}
-    if not tx.dialect.is_local:
-        taken = tx.rows(_take_sql(wanted), {**params, "care_from": care_from})
-        return sorted(map(Job.of_row, taken), key=_order) or None
-    jobs = [Job.of_row(row) for row in tx.rows(_PLAIN_HEAD, params)]
-    if not jobs or any(_asks_for_care(job, care_from) for job in jobs):
-        return None
-    _mark_started(tx, jobs, worker_id)
-    return jobs
-
-
-@cache
-def _take_sql(wanted: int) -> str:
-    return _TAKE.format(wanted=wanted)
 
 
 def _claim_with_care(tx: "Tx", taker: Taker, wanted: int, seen: Map, *, is_idle: bool) -> Taken:
@@ -192,7 +108,7 @@ def claim_only(tx: "Tx", worker_id: str, seq: int) -> Taken:
 
 
 def _taken(admission: Admission, taken: "Sequence[Job]") -> Taken:
-    claims = _claims(sorted(taken, key=_order))
+    claims = _claims(sorted(taken, key=order))
     return Taken.of_row((claims, admission.opens_at, admission.is_cut_short, tuple(admission.buried), admission.narrow))
 
 
@@ -275,22 +191,12 @@ def _heads_of(tx: "Tx", shares: dict[int, int], most_losses: int = MAX_LOSSES) -
     for lane_id, wanted in shares.items():
         params = {"lane_id": lane_id, "wanted": wanted, "most_losses": most_losses}
         heads += [Job.of_row(row) for row in tx.rows(sql, params)]
-    return heads if len(shares) == 1 else sorted(heads, key=_order)
-
-
-def _order(job: Job) -> tuple[int, int]:
-    """Higher priority first, then first in, first out."""
-    return -job.priority, job.seq
+    return heads if len(shares) == 1 else sorted(heads, key=order)
 
 
 @cache
 def _head(skip_locked: str) -> str:
-    return f"{_HEAD.format(columns=COLUMNS)} {skip_locked}"
-
-
-def _asks_for_care(job: Job, from_losses: int) -> bool:
-    """Whether more than being the next decides whether it may start."""
-    return job.limits is not None or job.deadline_at is not None or job.losses >= from_losses
+    return f"{HEAD.format(columns=COLUMNS)} {skip_locked}"
 
 
 def _runs_alone(job: Job) -> bool:
@@ -362,25 +268,12 @@ def _is_first_of_its_kind(tx: "Tx", worker_id: str) -> bool:
 
 
 def _start(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> list[Job]:
-    _mark_started(tx, heads, worker_id)
+    mark_started(tx, heads, worker_id)
     for job in heads:
         if job.units is not None:
             tx.changed("UPDATE jobs SET units = :units WHERE seq = :seq", {"units": job.units, "seq": job.seq})
     changes = {"state": State.PROCESSING, "worker_id": worker_id, "started_at": tx.now, "updated_at": tx.now}
     return [job.replace(run=job.run + 1, waited_ms=max(0, tx.now - job.ready_at), **changes) for job in heads]
-
-
-def _mark_started(tx: "Tx", heads: "Sequence[Job]", worker_id: str) -> None:
-    for start in range(0, len(heads), CHUNK):
-        names, params = listed("seq", [job.seq for job in heads[start : start + CHUNK]])
-        begun = tx.changed(_start_sql(names), {**params, "worker_id": worker_id, "now": tx.now})
-        if begun != len(params):
-            raise AssertionError(f"{begun} of {len(params)} jobs that this transaction holds could be started")
-
-
-@cache
-def _start_sql(names: str) -> str:
-    return _START.format(seqs=names)
 
 
 def _shares(tx: "Tx", lanes: "Sequence[Lane]", wanted: int, turns: Turns | None) -> dict[int, int]:
