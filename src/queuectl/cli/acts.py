@@ -83,7 +83,7 @@ def act_on(args: "Args", act: "Act", selection: "Selection", *, is_sure: bool) -
 
 
 def _still_running(database: "Database", chosen: "Chosen") -> int:
-    """Return how many of the jobs that are cancelled run until their workers have stopped them."""
+    """Return how many of the jobs that are cancelled are with their workers still, running or about to."""
     if chosen.act is not verbs.CANCEL or State.PROCESSING not in chosen.counts:
         return 0
     meant = set(chosen.seqs)
@@ -174,8 +174,8 @@ def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally", *, stopping: i
 
 def _stopping_text(stopping: int) -> str:
     if stopping == 1:
-        return "; 1 runs until its worker has stopped it"
-    return f"; {stopping:,} run until their workers have stopped them" if stopping else ""
+        return "; 1 is with its worker, which stops it"
+    return f"; {stopping:,} are with their workers, which stop them" if stopping else ""
 
 
 def by_state(counts: "Mapping[State, int]") -> str:
