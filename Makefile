@@ -43,18 +43,18 @@ docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 screenshots: .venv/.dev ## Take the pictures of the dashboard in docs/images anew (needs Chromium)
 	@$(PY) -m docs.screenshots $(ARGS)
 
-bench: .venv/.bench .venv-peers/.installed ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
+bench: .venv/.dev .venv-peers/.installed ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
 	@sh benchmarks/packages.sh
 	@$(PY) -m benchmarks full $(ARGS)
 
-bench-dashboard: .venv/.bench ## Measure the dashboard beside a million jobs (about 4 minutes)
+bench-dashboard: .venv/.dev ## Measure the dashboard beside a million jobs (about 4 minutes)
 	@$(PY) -m benchmarks dashboard $(ARGS)
 
 bench-check: .venv/.dev .venv-peers/.installed ## Let every tool that is measured beside ours run three commands
 	@sh benchmarks/packages.sh
 	@$(PY) -m benchmarks.peers.check $(ARGS)
 
-bench-quick: .venv/.bench ## Measure the main figures side by side (under 2 minutes)
+bench-quick: .venv/.dev ## Measure the main figures side by side (under 2 minutes)
 	@$(PY) -m benchmarks quick $(ARGS)
 
 clean: ## Remove .venv and everything generated
@@ -73,11 +73,6 @@ clean: ## Remove .venv and everything generated
 	@echo "installing queuectl and the development tools into .venv"
 	@$(PIP) -e '.[all,dev]'
 	@touch .venv/.installed $@
-
-.venv/.bench: .venv/.dev
-	@echo "installing what draws the plots into .venv"
-	@$(PIP) -e '.[bench]'
-	@touch $@
 
 # What pytest makes of the asserts, made once before all its processes would make it at the same time, and kept also
 # where Python is told to cache nothing. What cannot be collected, the run itself tells.

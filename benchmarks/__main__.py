@@ -26,7 +26,7 @@ from benchmarks.report import RESULTS, ROOT, Result, write_blocks, write_page
 from benchmarks.workloads import MODULES, workload
 
 QUICK = "quick"
-NO_PLOTS = "no matplotlib, so no plots; make bench installs it, or: pip install -e '.[bench]'"
+NO_PLOTS = "no matplotlib, so no plots; make setup installs it, or: pip install -e '.[dev]'"
 BUSY = 1.0
 """A load average beyond which figures are not to be believed."""
 LEFT_OUT = {QUICK: ("output", DASHBOARD, "peers"), FULL: (DASHBOARD,)}

@@ -26,7 +26,7 @@ from benchmarks.workloads.core import BY_THE_HANDFUL
 from benchmarks.workloads.limit import CPU, PYTHON, WALL, WIDTHS, C
 
 LIMIT, XARGS, START = "#6b7078", "#b3b8bf", "#dfe7f3"
-OWN_PARTS = {"run it from Python": "#004b78", "claim + settle": "#0072b2", "rest of the worker": "#56b4e9"}
+OWN_PARTS = {"claim + settle": "#0072b2", "rest of the worker": "#56b4e9"}
 CLOCK = {"marker": "D", "ms": 4.5, "mfc": "white", "mec": INK, "ls": "", "color": INK}
 BACKGROUND = {"color": "white", "pad": 0.5}
 BELOW = 0.33
@@ -78,11 +78,9 @@ def _rows(figures: Figures, width: int) -> list[Row]:
     """Return xargs and queuectl with so many commands at once."""
     language = _language(figures)
     cpu, wall = (_share(figures, width, language, by) for by in (CPU, WALL))
-    python = _share(figures, width, PYTHON, CPU)
-    limit_us, python_us, job_us = number_of(cpu, "limit_us"), number_of(python, "limit_us"), number_of(cpu, "job_us")
-    store_us = _store_us(figures)
+    limit_us, job_us, store_us = number_of(cpu, "limit_us"), number_of(cpu, "job_us"), _store_us(figures)
     beyond_us = number_of(cpu, "xargs_us") - limit_us
-    own_us = (max(0.0, python_us - limit_us), store_us, max(0.0, job_us - python_us - store_us))
+    own_us = (store_us, max(0.0, job_us - limit_us - store_us))
     xargs = Row(
         name=f"xargs -P {width}",
         limit_us=limit_us,

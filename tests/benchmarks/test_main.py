@@ -35,7 +35,7 @@ def test_a_whole_run_does_not_begin_where_no_plots_can_be_drawn(
 
     assert program.main() == 2
 
-    assert "pip install -e '.[bench]'" in capsys.readouterr().err
+    assert "pip install -e '.[dev]'" in capsys.readouterr().err
 
 
 def test_a_part_is_measured_all_the_same(without_plots: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Plots: what stands in them. Left out where there is no matplotlib, which only `make bench` installs."""
+"""Plots: what stands in them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +11,10 @@ from benchmarks.bench import SQLITE
 from benchmarks.budgets import BUDGETS, FULL
 from benchmarks.figures import Figure
 from benchmarks.peers.lineup import OWN_SQLITE
-from benchmarks.report import newest
-from benchmarks.workloads.growth import COMMANDS, MILLION
-
-pytest.importorskip("matplotlib")
-
 from benchmarks.plots import PLOTS, draw_all
 from benchmarks.plots.style import number_of, short
+from benchmarks.report import newest
+from benchmarks.workloads.growth import COMMANDS, MILLION
 
 Figures = Mapping[str, Sequence[Figure]]
 
