@@ -1,8 +1,14 @@
-"""A worker without commands: it claims and settles as a worker does, so that only the store is measured."""
+"""A worker without commands: it claims and settles as a worker does, so that only the store is measured.
 
+`python -m benchmarks.bareworker JOBS [handful]` adds jobs to a fresh SQLite file and works them off, for a profiler.
+"""
+
+import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 
+from benchmarks.stores import sqlite_store
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.settle import Holder, settle_and_claim
 from queuectl.actions.submit import submit
@@ -106,3 +112,15 @@ class BareWorker:
     def submit(self, jobs: int, spec: JobSpec = SPEC) -> None:
         """Add so many jobs that are alike, as durably as for a person."""
         submit(self._front, [spec] * jobs, who="bench", environ={})
+
+
+def main() -> None:
+    """Work off as many jobs as asked for."""
+    jobs, by_the_handful = int(sys.argv[1]), "handful" in sys.argv[2:]
+    with sqlite_store() as target, closing(BareWorker(target)) as worker:
+        worker.submit(jobs)
+        (worker.work_off_by_the_handful if by_the_handful else worker.work_off)(jobs)
+
+
+if __name__ == "__main__":
+    main()
