@@ -347,6 +347,26 @@ def test_a_worker_with_short_commands_settles_and_takes_several_at_once(
     assert not worker._has_work()
 
 
+@pytest.mark.parametrize("order, leaves", [(workers.NOW, True), (workers.DRAIN, False)])
+def test_a_store_that_stays_away_holds_up_a_drain_and_not_a_stop_at_once(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch, order: str, leaves: bool
+) -> None:
+    job = add_job(db, command="sleep 600" if leaves else "true")
+    worker._turn()
+    for module, name in ((worker_module, "FAREWELL_S"), (worker_module, "TROUBLE_PAUSE_S")):
+        monkeypatch.setattr(module, name, 0.01)
+    with monkeypatch.context() as away:
+        for name in ("read", "write"):
+            away.setattr(worker._database, name, _refuse)
+
+        worker._obey(order)
+        wait_for(lambda: worker._turn() or worker._failed_farewells > 20 or worker._is_over or None, "some tries")
+
+    assert worker._is_over is leaves
+    assert get_job(db, job.seq).state is State.PROCESSING
+    assert not running(worker)
+
+
 @on_postgres
 def test_an_idle_worker_has_its_claim_planned_before_the_first_job_comes(worker: Worker) -> None:
     sql = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%WITH head AS%' AND generic_plans > 0"
@@ -560,3 +580,7 @@ def lose_answers(worker: Worker, monkeypatch: pytest.MonkeyPatch, numbers: set[i
     monkeypatch.setattr(dialect, "begin_asking", note_asking)
     monkeypatch.setattr(dialect, "commit", lose)
     return lambda: count[0]
+
+
+def _refuse(*_: object) -> None:
+    raise StoreUnreachable("nobody answers")

@@ -1,6 +1,7 @@
 """PostgreSQL away, end to end: restarted, cut off, silent, an answer lost. No job is lost, none runs twice at once."""
 
 import re
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -145,6 +146,27 @@ def test_idle_workers_can_be_stopped_while_their_database_is_away(proxy: Proxy, 
         said = last_words(supervisor)
 
     assert "Traceback" not in said
+
+
+def test_a_second_signal_stops_workers_that_run_something_while_their_database_is_away(
+    proxy: Proxy, distant: Cli, near: Cli, tmp_path: Path
+) -> None:
+    witness = Witness(tmp_path)
+    job_id = distant.enqueue(witness.line)
+    supervisor = distant.start("worker", "start")
+    witness.wait_for("start 1")
+
+    with proxy.cut():
+        supervisor.send_signal(signal.SIGINT)  # the same signal twice at once would be one
+        said = last_words(supervisor)
+    after = near.start("worker", "start")
+    witness.end(run=2)
+    job = near.wait_for_state(job_id, "completed", "failed", "dead")
+    last_words(after)
+
+    assert "leaving 1 job to whoever rescues what dead workers held" in said
+    assert witness.events == ["start 1", "stopped 1", "start 2", "end 2"]
+    assert (job["state"], job["attempts"], job["losses"]) == ("completed", 1, 1)
 
 
 def test_enqueue_does_not_wait_for_ever_for_a_server_that_never_answers(proxy: Proxy, distant: Cli, near: Cli) -> None:

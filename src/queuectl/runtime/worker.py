@@ -11,6 +11,7 @@ from queuectl.actions.parking import let_go
 from queuectl.actions.settle import Holder, Step, is_free, settle_and_claim
 from queuectl.errors import BadInput, StoreError
 from queuectl.model.attempt import Report
+from queuectl.model.units import counted
 from queuectl.model.verdict import Outcome
 from queuectl.runtime.bell import make_bell
 from queuectl.runtime.environment import shared_variables
@@ -45,6 +46,8 @@ TROUBLE_PAUSE_S = 0.5
 STARVED_PAUSE_S = 1.0
 CUT_SHORT_PAUSE_S = 0.01
 FAREWELLS = 2
+FAREWELL_S = 10.0
+"""How long a worker that is to stop at once tries to settle what it ran, where the store is away."""
 
 
 class Worker:
@@ -92,9 +95,9 @@ class Worker:
         self._is_looking = True
         self._order = ""
         self._drain_began: float | None = None
+        self._now_since = NEVER
         self._has_doubt = False
-        self._next_look = self._next_orders = 0.0
-        self._retry_at = 0.0
+        self._next_look = self._next_orders = self._retry_at = 0.0
         self._failed_farewells = self._idle_looks = 0
         self._is_rehearsed = options.until_idle or options.only is not None
         """Whether the first job that comes is claimed as quickly as others; who leaves when idle need not."""
@@ -132,7 +135,7 @@ class Worker:
             self._leave_off()
             return
         self._is_leaving_off = False
-        if self._order and not self._has_work() and self._is_free_to_leave():
+        if self._order and (self._is_free_to_leave() or self._leaves_in_debt(now)):
             self._is_over = True
             return
         if now >= self._hand.until or (self._hand.claims and (self._order or not self._heartbeat.is_renewed)):
@@ -411,6 +414,7 @@ class Worker:
             self._drain_began = time.monotonic()
         if stop == workers.NOW:
             self._drain_began = None
+            self._now_since = min(self._now_since, time.monotonic())
             for runner in self._running:
                 runner.stop(HAND_BACK)
         self._order = stop if self._order != workers.NOW else self._order
@@ -450,7 +454,24 @@ class Worker:
 
         Should a claim have been made without our knowing, its job is rescued like that of a worker that died.
         """
-        return not self._has_doubt or self._failed_farewells >= FAREWELLS
+        return not self._has_work() and (not self._has_doubt or self._failed_farewells >= FAREWELLS)
+
+    def _leaves_in_debt(self, now: float) -> bool:
+        """Whether it leaves without having settled what it ran: told to stop at once, and the store is away too long.
+
+        What it leaves is rescued like that of a worker that died, by the notes of how runs ended where those say it.
+        """
+        has_tried = self._failed_farewells >= FAREWELLS and now >= self._now_since + FAREWELL_S
+        if self._order != workers.NOW or self._running or not has_tried:
+            return False
+        lock = self._identity.lock
+        for claim, report in self._ended if lock.expect_ends() else ():
+            if report.can_be_noted and is_free(claim.job):
+                lock.note_outcome(claim.job.seq, claim.job.run, report.as_note())
+        owed = len(self._ended) + len(self._hand.claims) + len(self._hand.returned)
+        told = "the store is away; leaving {} to whoever rescues what dead workers held"
+        self._log.warning("left", told.format(counted(owed, "job")))
+        return True
 
     def _compare(self, now: float) -> None:
         """Hold what the database says is ours against what we run, and mend both.
