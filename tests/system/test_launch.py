@@ -2,11 +2,16 @@
 
 import os
 import signal
+import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Iterator
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -80,6 +85,19 @@ def collected(launched: Launched) -> Landed:
 def children() -> str:
     """Return the processes that this thread has started, the dead ones among them too."""
     return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+
+
+def built(folder: Path, *, without: str) -> ModuleType:
+    """Build the module anew, with something of its source left out, as a kernel would that does not know it."""
+    code, built = folder / "_launch.c", folder / "_launch.so"
+    text = (Path(launching.__file__).parent / "_launch.c").read_text()
+    assert text.count(without) == 1
+    code.write_text(text.replace(without, ""))
+    words = ["cc", "-shared", "-fPIC", "-I", sysconfig.get_path("include"), str(code), "-o", str(built)]
+    subprocess.run(words, check=True)
+    spec = spec_from_loader("_launch", ExtensionFileLoader("_launch", str(built)))
+    assert spec is not None
+    return module_from_spec(spec)
 
 
 @pytest.mark.parametrize("line, status", [("exit 0", 0), ("exit 3", 3 << 8), ("kill -9 $$", 9)])
@@ -212,6 +230,20 @@ def test_one_that_cannot_be_noted_is_not_started(pad: Pad, tmp_path: Path) -> No
 
     assert launched is None
     assert not (tmp_path / "begun").exists()
+
+
+@pytest.mark.needs("cc")
+def test_one_whose_end_the_kernel_would_not_tell_is_not_started(
+    pad: Pad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "_launch", built(tmp_path, without="CLONE_PIDFD | "))
+    before = os.listdir("/proc/self/fd"), children()
+
+    launched = pad.launch("/bin/sh", "-c", f"touch {tmp_path}/begun", patience_ms=PATIENCE_MS)
+
+    assert launched is None
+    assert not (tmp_path / "begun").exists()
+    assert (os.listdir("/proc/self/fd"), children()) == before
 
 
 def test_a_word_that_holds_the_sign_of_its_end_is_refused(pad: Pad) -> None:

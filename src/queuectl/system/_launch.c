@@ -36,11 +36,13 @@ struct start {
     const unsigned char *signals; /* those that are not as the kernel has them at the beginning; 0 ends it */
     int input;
     int output;
+    int pidfd; /* what the kernel tells its end by */
     int has_failed;
 };
 
 /* The child, in the memory of its parent, which stands still until the child becomes the command or ends: it calls the
- * kernel and nothing else. */
+ * kernel and nothing else. By then the kernel has made what tells its end. Where it does not know that wish the child
+ * becomes nothing: nobody could watch the command, and step by step it would begin a second time. */
 static int become(void *given)
 {
     struct start *start = given;
@@ -50,38 +52,29 @@ static int become(void *given)
     for (const unsigned char *number = start->signals; *number; number++)
         sigaction(*number, &usual, NULL);
     sigemptyset(&none);
-    if (setsid() >= 0 && dup2(start->input, 0) == 0 && dup2(start->output, 1) == 1 && dup2(start->output, 2) == 2 &&
-        chdir(start->folder) == 0 && sigprocmask(SIG_SETMASK, &none, NULL) == 0)
+    if (start->pidfd >= 0 && setsid() >= 0 && dup2(start->input, 0) == 0 && dup2(start->output, 1) == 1 &&
+        dup2(start->output, 2) == 2 && chdir(start->folder) == 0 && sigprocmask(SIG_SETMASK, &none, NULL) == 0)
         execve(start->words[0], start->words, start->variables);
     start->has_failed = 1;
     _exit(127);
 }
 
-/* Start the command; returns its pid and sets what the kernel tells its end by, or returns -1. One at a time. */
-static pid_t start_command(struct start *start, int *pidfd)
+/* Start the command; returns its pid, or -1. One at a time. */
+static pid_t start_command(struct start *start)
 {
     static char stack[STACK_BYTES] __attribute__((aligned(16)));
     sigset_t all, before;
     pid_t pid;
 
-    *pidfd = -1;
+    start->pidfd = -1;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours may run in the child */
-    pid = clone(become, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, start, pidfd);
+    pid = clone(become, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, start, &start->pidfd);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid < 0)
-        return -1;
-    if (*pidfd < 0 && !start->has_failed) { /* a kernel, or what plays one, that does not know the wish */
-        *pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        if (*pidfd < 0) {
-            kill(pid, SIGKILL);
-            start->has_failed = 1;
-        }
-    }
-    if (!start->has_failed)
+    if (pid < 0 || !start->has_failed)
         return pid;
-    if (*pidfd >= 0)
-        close(*pidfd);
+    if (start->pidfd >= 0)
+        close(start->pidfd);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
     return -1;
@@ -252,7 +245,7 @@ static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
     static int is_busy; /* there is one stack */
     struct start start = {0};
     long long place, most;
-    int lock, others, patience_ms, ends[2] = {-1, -1}, pidfd = -1;
+    int lock, others, patience_ms, ends[2] = {-1, -1};
     pid_t pid = -1;
 
     if (!PyArg_ParseTuple(arguments, "O!(SS)O&Si(iLSn)iiL", &PyList_Type, &argv, &shared_bytes, &own_bytes,
@@ -275,7 +268,7 @@ static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
         /* Over its own streams the child would lose them, since they are to be closed when it becomes the command. */
         if (start.input > 2 && ends[0] > 2 && ends[1] > 2 &&
             note_start(lock, (off_t)place, known, known_size, size, ends[1]))
-            pid = start_command(&start, &pidfd);
+            pid = start_command(&start);
         if (pid >= 0)
             note_pid(lock, (off_t)place, pid);
         close(ends[1]);
@@ -288,12 +281,12 @@ static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
         launched = Py_NewRef(Py_None);
         goto done;
     }
-    if (wait_a_moment(pidfd, others, patience_ms))
-        landed = collect(pid, pidfd, ends[0], most);
+    if (wait_a_moment(start.pidfd, others, patience_ms))
+        landed = collect(pid, start.pidfd, ends[0], most);
     else
         landed = Py_NewRef(Py_None);
     if (landed != NULL)
-        launched = Py_BuildValue("iiiN", (int)pid, pidfd, ends[0], landed);
+        launched = Py_BuildValue("iiiN", (int)pid, start.pidfd, ends[0], landed);
 done:
     if (launched == NULL && pid < 0 && PyErr_ExceptionMatches(PyExc_MemoryError)) {
         PyErr_Clear();
