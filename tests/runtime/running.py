@@ -58,6 +58,7 @@ class Bench:
         *,
         argv: str | None = None,
         cwd: str | None = "/",
+        env: object = None,
         timeout_s: float | None = None,
         split_output: object = False,
         launch: object = None,
@@ -70,14 +71,15 @@ class Bench:
             command=command,
             argv=argv,
             cwd=cwd,
+            env=None if env is None else dumps(env),
             timeout_ms=None if timeout_s is None else round(timeout_s * 1000),
             split_output=int(bool(split_output)),
             launch=None if launch is None else dumps(launch),
         )
         assert kept_input is None or isinstance(kept_input, bytes)
-        env = Variables(os.environb)
+        shared = Variables(os.environb)
         return Runner(
-            Claim(job=job), self.home, the_settings(**settings), env, self.pad, self.loop, kept_input=kept_input
+            Claim(job=job), self.home, the_settings(**settings), shared, self.pad, self.loop, kept_input=kept_input
         )
 
     def turn(self, runner: Runner, until: float) -> None:

@@ -136,6 +136,34 @@ class TestStarts:
         assert (outcome.kind, outcome.exit_code) == (OutcomeKind.NOT_STARTED, 127)
         assert "/no/such/shell" in str(outcome.error)
 
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            {"argv": ["echo", "a\0b"]},
+            {"argv": ["/bin/echo", "\ud800"]},
+            {"command": "echo \ud800"},
+            {"command": f": {'x' * (200 << 10)}\ud800"},
+            {"command": "true", "cwd": "/tmp/\0"},
+            {"command": "true", "cwd": "/\ud800"},
+            {"command": "true", "env": {"A": "b\0C=d"}},
+            {"command": "true", "env": {"A": "\ud800"}},
+            {"command": "true", "split_output": True, "cwd": "/\0"},
+            {"command": "true\0", "launch": {"nofile": 50}},
+            {"command": "true", "launch": {"stdin_file": "\0"}},
+        ],
+    )
+    def test_what_no_program_can_be_given_does_not_start(self, bench: Bench, asked: dict[str, object]) -> None:
+        if "argv" in asked:
+            asked = {**asked, "argv": json.dumps(asked["argv"])}
+        before = set(os.listdir("/proc/self/fd"))
+
+        report = bench.run(**asked)  # type: ignore[arg-type]
+
+        assert (report.outcome.kind, report.outcome.exit_code) == (OutcomeKind.NOT_STARTED, 126)
+        assert str(report.outcome.error).isprintable()
+        assert set(os.listdir("/proc/self/fd")) == before
+        assert os.listdir(bench.home.run) == []
+
     def test_what_tells_a_command_is_noted_before_it_is_started_and_its_pid_after(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -106,6 +106,28 @@ def test_a_command_finds_out_who_it_is_and_where_it_belongs(cli: Cli, tmp_path: 
     assert "QUEUECTL_WORKER" not in env
 
 
+@on_sqlite
+def test_text_reaches_a_command_whatever_the_language_of_its_worker(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "für 3 €"
+    folder.mkdir()
+    (folder / "größe").write_text("read\n")
+    (folder / "tür").symlink_to("/bin/sh")
+    line = 'printf "%s|" ü "$PREIS" "${PWD##*/}"; cat'
+    options = ("--env", "PREIS=3 €", "--cwd", str(folder))
+    ways = ((), ("--split-output",), ("--nofile", "99", "--stdin", str(folder / "größe")))
+    ids = [cli.enqueue(*way, *options, line) for way in ways]
+    named = [cli.enqueue(*options, "--", program, "-c", line) for program in ("./tür", "tür")]
+    cli.is_fresh = True
+
+    cli.ok(
+        "worker", "start", "--until-idle", env={"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C",
+        "PATH": f"{os.environ['PATH']}:."},
+    )  # fmt: skip
+
+    said = [cli.ok("logs", job_id) for job_id in (*ids, *named)]
+    assert said == [f"ü|3 €|für 3 €|{read}" for read in ("", "", "read\n", "", "")]
+
+
 def test_queuectl_inside_a_command_reaches_the_same_queue(cli: Cli) -> None:
     job_id = cli.enqueue(f"{QUOTED} show $QUEUECTL_JOB_ID && {QUOTED} enqueue --id child 'echo I am the child'")
 

@@ -246,9 +246,11 @@ def test_one_whose_end_the_kernel_would_not_tell_is_not_started(
     assert (os.listdir("/proc/self/fd"), children()) == before
 
 
-def test_a_word_that_holds_the_sign_of_its_end_is_refused(pad: Pad) -> None:
-    with pytest.raises(ValueError, match="null"):
-        pad.launch("/bin/echo", "a\0b")
+@pytest.mark.parametrize(
+    "argv, folder", [(("/bin/echo", "a\0b"), "/"), (("/bin/echo", "\ud800"), "/"), (("/bin/echo",), "/\0")]
+)
+def test_what_no_program_can_be_given_is_not_started_this_way(pad: Pad, argv: tuple[str, ...], folder: str) -> None:
+    assert pad.launch(*argv, folder=folder) is None
 
 
 def test_more_output_than_asked_for_stays_in_the_pipe(pad: Pad) -> None:

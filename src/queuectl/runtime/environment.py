@@ -11,6 +11,7 @@ from queuectl.system.names import (
     SECRET_PREFIX,
     WORKER_VARIABLE,
 )
+from queuectl.system.process import CANNOT_RUN, CannotStart, encoded
 from queuectl.system.variables import Variables
 
 TYPE_CHECKING = False
@@ -32,13 +33,19 @@ def _is_private(name: str) -> bool:
 
 
 def own_variables(job: "Job", mark: str) -> bytes:
-    """Return what a run has beside that, laid out: the job's own, and what tells the command where and who it is."""
+    """Return what a run has beside that, laid out: the job's own, and what tells the command where and who it is.
+
+    Raises CannotStart for a variable that no program can be given.
+    """
     text = (
         f"PWD={job.cwd or '/'}\0QUEUECTL_JOB_ID={job.id}\0QUEUECTL_ATTEMPT={job.attempts + 1}\0"
         f"QUEUECTL_RUN={job.run}\0QUEUECTL_QUEUE={job.queue}\0QUEUECTL_CLAIM={mark}\0"
     )
     if job.env is not None:
-        text = "".join([f"{name}={value}\0" for name, value in job.env_map.items()]) + text
+        given = "".join([f"{name}={value}\0" for name, value in job.env_map.items()])
+        if given.count("\0") > len(job.env_map):
+            raise CannotStart(CANNOT_RUN, "cannot be given to a program: a variable holds a NUL")
+        text = given + text
     if job.units is not None:
         text += "".join([f"{RESOURCE_PREFIX}{name}={units}\0" for name, units in unit_texts(job.unit_map).items()])
-    return os.fsencode(text)
+    return encoded(text)

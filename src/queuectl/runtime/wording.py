@@ -23,13 +23,13 @@ def words_of(job: "Job", shell: str, home: "Home") -> tuple[list[str], str | Non
     """Return the argument vector of a job, and the file that holds its shell line, where that is too long for one."""
     if job.command is None:
         return job.argv_list or [], None
-    if len(job.command) < FILE_COMMAND_BYTES // 4 or len(job.command.encode()) < FILE_COMMAND_BYTES:
+    if len(job.command) < FILE_COMMAND_BYTES // 4 or len(process.encoded(job.command)) < FILE_COMMAND_BYTES:
         return [shell, "-c", job.command], None
     # The kernel takes no argument of 128 KiB or more.
     script = script_path(home, job.seq, job.run)
     try:
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(job.command)
+        with open(script, "wb") as file:
+            file.write(process.encoded(job.command))
     except OSError as error:
         remove_file(script)
         reason, is_passing = f"cannot write {script}: {error.strerror}", error.errno in process.NO_ROOM

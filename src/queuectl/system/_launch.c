@@ -101,7 +101,20 @@ static char **entries_of(char *shared, Py_ssize_t shared_size, char *own, Py_ssi
     return entries;
 }
 
-/* Point at each word as the kernel takes it; `held` keeps them. NULL with an exception where one cannot be given. */
+/* Return text as the kernel takes it, in UTF-8 whatever the language here (process.encoded); `held` keeps it. NULL with
+ * an exception where it cannot be given: half a character, a NUL. */
+static char *text_of(PyObject *text, PyObject *held)
+{
+    PyObject *encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
+    char *bytes = NULL;
+
+    if (encoded == NULL || PyList_Append(held, encoded) < 0 || PyBytes_AsStringAndSize(encoded, &bytes, NULL) < 0)
+        bytes = NULL;
+    Py_XDECREF(encoded);
+    return bytes;
+}
+
+/* Point at each word; NULL with an exception where one cannot be given. */
 static char **words_of(PyObject *argv, PyObject *held)
 {
     Py_ssize_t count = PyList_Size(argv);
@@ -109,15 +122,11 @@ static char **words_of(PyObject *argv, PyObject *held)
 
     if (words == NULL)
         return (char **)PyErr_NoMemory();
-    for (Py_ssize_t number = 0; number < count; number++) {
-        PyObject *word = PyUnicode_EncodeFSDefault(PyList_GetItem(argv, number));
-        if (word == NULL || PyList_Append(held, word) < 0 || PyBytes_AsStringAndSize(word, &words[number], NULL) < 0) {
-            Py_XDECREF(word);
+    for (Py_ssize_t number = 0; number < count; number++)
+        if ((words[number] = text_of(PyList_GetItem(argv, number), held)) == NULL) {
             free(words);
             return NULL;
         }
-        Py_DECREF(word);
-    }
     words[count] = NULL;
     return words;
 }
@@ -240,7 +249,7 @@ static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     char *shared, *own, *known;
     Py_ssize_t shared_size, own_size, known_size, size;
-    PyObject *folder = NULL, *argv, *shared_bytes, *own_bytes, *signals, *known_bytes;
+    PyObject *folder, *argv, *shared_bytes, *own_bytes, *signals, *known_bytes;
     PyObject *held, *landed, *launched = NULL;
     static int is_busy; /* there is one stack */
     struct start start = {0};
@@ -248,16 +257,15 @@ static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
     int lock, others, patience_ms, ends[2] = {-1, -1};
     pid_t pid = -1;
 
-    if (!PyArg_ParseTuple(arguments, "O!(SS)O&Si(iLSn)iiL", &PyList_Type, &argv, &shared_bytes, &own_bytes,
-                          PyUnicode_FSConverter, &folder, &signals, &start.input, &lock, &place, &known_bytes, &size,
-                          &others, &patience_ms, &most))
-        return NULL; /* what was converted until then is let go of by it */
+    if (!PyArg_ParseTuple(arguments, "O!(SS)OSi(iLSn)iiL", &PyList_Type, &argv, &shared_bytes, &own_bytes, &folder,
+                          &signals, &start.input, &lock, &place, &known_bytes, &size, &others, &patience_ms, &most))
+        return NULL;
     held = PyList_New(0);
     if (held == NULL || PyBytes_AsStringAndSize(shared_bytes, &shared, &shared_size) < 0 ||
         PyBytes_AsStringAndSize(own_bytes, &own, &own_size) < 0 ||
-        PyBytes_AsStringAndSize(known_bytes, &known, &known_size) < 0 || (start.words = words_of(argv, held)) == NULL)
+        PyBytes_AsStringAndSize(known_bytes, &known, &known_size) < 0 ||
+        (start.folder = text_of(folder, held)) == NULL || (start.words = words_of(argv, held)) == NULL)
         goto done;
-    start.folder = PyBytes_AsString(folder);
     start.signals = (const unsigned char *)PyBytes_AsString(signals);
     start.variables = entries_of(shared, shared_size, own, own_size);
     if (start.variables != NULL && start.words[0] != NULL && strchr(start.words[0], '/') != NULL && !is_busy &&
@@ -288,14 +296,14 @@ static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (landed != NULL)
         launched = Py_BuildValue("iiiN", (int)pid, start.pidfd, ends[0], landed);
 done:
-    if (launched == NULL && pid < 0 && PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    if (launched == NULL && pid < 0 &&
+        (PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_ValueError))) {
         PyErr_Clear();
         launched = Py_NewRef(Py_None);
     }
     free(start.words);
     free(start.variables);
     Py_XDECREF(held);
-    Py_DECREF(folder);
     return launched;
 }
 

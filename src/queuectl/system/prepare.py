@@ -21,7 +21,7 @@ from queuectl.system.process import CANNOT_RUN, RESET_SIGNALS, CannotStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import NoReturn
 
     from queuectl.model.launch import Launch
@@ -73,19 +73,18 @@ def plan(launch: "Launch", group: str | None) -> Preparation:
 
 
 def start(
-    program: str,
-    argv: "Sequence[str]",
+    program: bytes,
+    words: list[bytes],
     env: "Mapping[bytes, bytes]",
     streams: tuple[int, int, int],
     preparation: Preparation,
 ) -> int:
     """Start a program in a new session, prepared; an OSError means that it cannot be run, as of posix_spawn."""
-    words = [os.fsencode(word) for word in argv]
     told, tell = os.pipe()
     try:
         pid = _fork()
         if pid == 0:
-            _become(os.fsencode(program), words, env, streams, preparation, tell)
+            _become(program, words, env, streams, preparation, tell)
     except BaseException:
         os.close(told)
         raise
@@ -99,7 +98,7 @@ def start(
     step, _, number = said.decode().partition(" ")
     if step == EXEC and int(number) == errno.ENOMEM and any(limit.name == MEMORY for limit in preparation.limits):
         raise CannotStart(
-            CANNOT_RUN, f"cannot run {argv[0]!r} with so little memory"
+            CANNOT_RUN, f"cannot run {os.fsdecode(words[0])!r} with so little memory"
         )  # its limit, not want of the host
     if step == EXEC:
         raise OSError(int(number), os.strerror(int(number)))

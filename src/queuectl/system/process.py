@@ -9,6 +9,7 @@ import time
 from queuectl.model.value import Value
 from queuectl.system.names import CLAIM_VARIABLE, RESTARTED_VARIABLE
 from queuectl.system.pipes import Held, held_by
+from queuectl.system.programs import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +49,24 @@ class CannotStart(Exception):
         self.is_passing = is_passing
 
 
+def encoded(text: str) -> bytes:
+    """Return what a job says as the kernel takes it: in UTF-8, as the store has it, whatever the language here.
+
+    Raises CannotStart for half a character. Bytes that are no text come out as they came in.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise CannotStart(CANNOT_RUN, f"cannot be given to a program: {error}") from None
+
+
+def word_of(text: str) -> bytes:
+    """Return a word, or the name of a file, as the kernel takes it; raises CannotStart where it cannot be one."""
+    if "\0" in text:
+        raise CannotStart(CANNOT_RUN, f"cannot be given to a program: {text!r} holds a NUL")
+    return encoded(text)
+
+
 class Ended(Value):
     """How a process ended and what the kernel says it used, its waited-for children included."""
 
@@ -83,40 +102,25 @@ def spawn(
     posix_spawn and not subprocess: it is a tenth quicker per command (docs/performance.md). It cannot change the
     folder of the child, so this process steps into it for the moment of the start; every path we use is absolute.
     """
+    words, folder = [word_of(word) for word in argv], word_of(cwd)
     try:
-        os.chdir(cwd)
+        os.chdir(folder)
     except OSError as error:
         raise CannotStart(CANNOT_RUN, f"cannot enter {cwd}: {error.strerror}") from None
     try:
-        program = resolve(argv[0], env, cwd)
+        program = resolve(words[0], env, folder)
         if preparation is not None:
             from queuectl.system import prepare  # most commands ask for nothing
 
             streams = (stdin, output, output if errors is None else errors)
-            return prepare.start(program, argv, env, streams, preparation)
-        return _posix_spawn(program, argv, env, stdin, output, output if errors is None else errors)
+            return prepare.start(program, words, env, streams, preparation)
+        return _posix_spawn(program, words, env, stdin, output, output if errors is None else errors)
     except OSError as error:
         code = NOT_FOUND if error.errno in (errno.ENOENT, errno.ENOTDIR) else CANNOT_RUN
         is_passing = error.errno in NO_ROOM
         raise CannotStart(code, f"cannot run {argv[0]!r}: {error.strerror}", is_passing=is_passing) from None
     finally:
         os.chdir("/")
-
-
-def resolve(program: str, env: "Mapping[bytes, bytes]", folder: str) -> str:
-    """Find a program on the PATH the command itself will have, in the folder it will be in."""
-    if "/" in program:
-        return program
-    denied = False
-    for place in os.fsdecode(env.get(b"PATH", os.fsencode(os.defpath))).split(":"):
-        path = os.path.join(folder, place or ".", program)
-        if os.path.isfile(path):
-            if os.access(path, os.X_OK):
-                return path
-            denied = True
-    if denied:
-        raise PermissionError(errno.EACCES, "permission denied")
-    raise FileNotFoundError(errno.ENOENT, "not found on PATH")
 
 
 def reap(pid: int) -> Ended | None:
@@ -330,7 +334,7 @@ def start_over() -> "NoReturn":
 
 
 def _posix_spawn(
-    program: str, argv: "Sequence[str]", env: "Mapping[bytes, bytes]", stdin: int, output: int, errors: int
+    program: bytes, argv: "Sequence[bytes]", env: "Mapping[bytes, bytes]", stdin: int, output: int, errors: int
 ) -> int:
     actions = [
         (os.POSIX_SPAWN_DUP2, stdin, 0),
@@ -345,7 +349,7 @@ def _posix_spawn(
         if error.errno != errno.ENOEXEC:
             raise
         # A script without a first line that names its interpreter: what a shell does.
-        words = ["/bin/sh", program, *argv[1:]]
+        words = [b"/bin/sh", program, *argv[1:]]
         return os.posix_spawn(
             "/bin/sh", words, env, file_actions=actions, setsid=True, setsigdef=RESET_SIGNALS, setsigmask=()
         )

@@ -4,14 +4,14 @@ import fcntl
 import os
 import stat
 
-from queuectl.system.process import CANNOT_RUN, NO_ROOM, CannotStart
+from queuectl.system.process import CANNOT_RUN, NO_ROOM, CannotStart, word_of
 
 
 def open_file(path: str) -> int:
     """Open a file for a command to read; only files and devices, since a pipe without a writer would hold us up."""
     try:
         # Without waiting: the open of a pipe returns when somebody writes into it, which may be never.
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        fd = os.open(word_of(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise _cannot_read(path, error.strerror or str(error), is_passing=error.errno in NO_ROOM) from None
     mode = os.fstat(fd).st_mode
