@@ -886,11 +886,19 @@ def test_versions_that_are_too_old_are_errors() -> None:
     assert "SQLite 3.45.1 can corrupt" in sqlite.what
 
 
-@pytest.mark.parametrize("is_compiled, words", [(True, ", compiled launch"), (False, "no compiled launch (install")])
+@pytest.mark.parametrize(
+    "is_compiled, is_old, words",
+    [
+        (True, False, ", compiled launch"),
+        (False, False, "no compiled launch (install"),
+        (False, True, "no compiled launch (what was built is of another version: install queuectl again)"),
+    ],
+)
 def test_whether_commands_are_launched_by_compiled_code_is_told(
-    target: Target, monkeypatch: pytest.MonkeyPatch, is_compiled: bool, words: str
+    target: Target, monkeypatch: pytest.MonkeyPatch, is_compiled: bool, is_old: bool, words: str
 ) -> None:
     monkeypatch.setattr(program_checks, "is_compiled", lambda: is_compiled)
+    monkeypatch.setattr(program_checks, "is_of_another_version", lambda: is_old)
 
     assert words in found(target, "program")[-1].what
 

@@ -1,6 +1,7 @@
 """Launch: a plain command is noted, started and collected in one call each, and a try that fails leaves nothing."""
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+import queuectl.system
 from queuectl import clock
 from queuectl.system import launch as launching
 from queuectl.system.home import Home
@@ -218,6 +220,22 @@ def test_of_one_that_cannot_start_nothing_is_left(pad: Pad, argv: tuple[str, ...
     assert pad.launch(*argv, folder=folder, patience_ms=PATIENCE_MS) is None
 
     assert (os.listdir("/proc/self/fd"), children()) == before
+
+
+@pytest.mark.parametrize(
+    "version, is_used", [(launching._VERSION, True), (launching._VERSION - 1, False), (None, False)]
+)
+def test_a_module_of_another_version_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, version: int | None, is_used: bool
+) -> None:
+    found = ModuleType("_launch")
+    if version is not None:
+        found.__dict__["VERSION"] = version
+    monkeypatch.setattr(queuectl.system, "_launch", found, raising=False)
+
+    again = runpy.run_path(launching.__file__)
+
+    assert (again["is_compiled"](), again["is_of_another_version"]()) == (is_used, not is_used)
 
 
 def test_one_that_cannot_be_noted_is_not_started(pad: Pad, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@
 #define CLONE_PIDFD 0x00001000
 #endif
 
+#define VERSION 1 /* raised with every change that launch.py or a command can notice; there it stands, too */
+
 enum { STACK_BYTES = 64 << 10, MOST_RECORD_BYTES = 1024 };
 
 struct start {
@@ -335,5 +337,9 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__launch(void)
 {
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+
+    if (module != NULL && PyModule_AddIntConstant(module, "VERSION", VERSION) < 0)
+        Py_CLEAR(module);
+    return module;
 }

@@ -1,6 +1,8 @@
 from queuectl.system.launch import Landed
 from queuectl.system.liveness import StartNote
 
+VERSION: int
+
 def launch(
     argv: list[str],
     variables: tuple[bytes, bytes],

@@ -1,8 +1,8 @@
 """Launch: the start and the end of a plain command in one call each, by a compiled module, where that was built.
 
 Plain is a command that asks nothing of its process, names its program by a path and prints into one pipe. Every other
-one, and all of them where the module is missing (no C compiler when queuectl was installed), is started step by step:
-process.py, output.py.
+one, and all of them where the module is missing (no C compiler when queuectl was installed) or of another version, is
+started step by step: process.py, output.py.
 """
 
 TYPE_CHECKING = False
@@ -18,16 +18,24 @@ What it printed is None where that was too much: it waits in the pipe, which is 
 """
 
 
-_launch: "ModuleType | None"
+_VERSION = 1
+_built: "ModuleType | None"
 try:
-    from queuectl.system import _launch
-except ImportError:  # it is quicker with it, and all the same without
-    _launch = None
+    from queuectl.system import _launch as _built
+except ImportError:  # it is quicker with it, and nearly the same without
+    _built = None
+# What is installed from a clone (pip install -e) follows the clone, but nobody builds this anew then.
+_launch = _built if getattr(_built, "VERSION", None) == _VERSION else None
 
 
 def is_compiled() -> bool:
     """Whether commands are started by the compiled module."""
     return _launch is not None
+
+
+def is_of_another_version() -> bool:
+    """Whether the module is there, and is left alone, since it was not built from what this program came with."""
+    return _built is not None and _launch is None
 
 
 def launch(

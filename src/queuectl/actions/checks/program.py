@@ -6,7 +6,7 @@ import sys
 
 from queuectl import __version__
 from queuectl.model.finding import error, ok, warning
-from queuectl.system.launch import is_compiled
+from queuectl.system.launch import is_compiled, is_of_another_version
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES, most_open_files, slots_that_fit
 from queuectl.system.wake import can_watch
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from queuectl.actions.checks.case import Case
     from queuectl.model.finding import Finding
 
-_LAUNCH = {
-    True: "compiled launch",
-    False: "no compiled launch (install it where there is a C compiler: commands start a tenth quicker)",
-}
 LEAST_PYTHON = (3, 11)
 LEAST_SQLITE = (3, 51, 3)  # before: the log of a file that several processes write could corrupt it
 
@@ -33,7 +29,7 @@ def program(case: "Case") -> "Iterator[Finding]":
     yield from judge_versions(sys.version_info[:3], sqlite)
     if case.target.sqlite_path is None and not _has_psycopg():
         yield error("the psycopg package is not installed, and this store is a PostgreSQL", _INSTALL)
-    yield ok(f"queuectl {__version__}, Python {platform.python_version()}, SQLite {sqlite}, {_LAUNCH[is_compiled()]}")
+    yield ok(f"queuectl {__version__}, Python {platform.python_version()}, SQLite {sqlite}, {_launch()}")
 
 
 def judge_versions(python: tuple[int, ...], sqlite: str) -> "Iterator[Finding]":
@@ -72,6 +68,15 @@ def open_files(case: "Case") -> "Iterator[Finding]":
         f"a worker runs {slots_that_fit(slots, most)} at once",
         f"raise the limit before you start workers: ulimit -Hn {needed} (LimitNOFILE= in a systemd unit)",
     )
+
+
+def _launch() -> str:
+    """Say how plain commands are started."""
+    if is_compiled():
+        return "compiled launch"
+    if is_of_another_version():
+        return "no compiled launch (what was built is of another version: install queuectl again)"
+    return "no compiled launch (install it where there is a C compiler: commands start a tenth quicker)"
 
 
 _INSTALL = "install it: pip install 'queuectl[postgres]'"
