@@ -1,4 +1,4 @@
-"""Standard error, written to without ever waiting for whoever reads it."""
+"""Standard error, written to without waiting for whoever reads it, wherever it can be opened a second time."""
 
 import os
 import select
@@ -9,7 +9,9 @@ class Stderr:
     """Takes what it can at once, and says of the rest that it did not.
 
     Others share the pipe or terminal, and its mode with it: to make that non-blocking would change theirs, and to ask
-    first whether there is room is no promise while others write. So it is opened a second time, where that can be.
+    first whether there is room is no promise while others write. So it is opened a second time, where that can be. A
+    pipe or terminal that another user made cannot be (`sudo -u`, some containers), nor a socket: there it is asked for
+    room, and a write has to wait where somebody else took that room meanwhile.
     """
 
     def __init__(self) -> None:
