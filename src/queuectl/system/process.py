@@ -24,7 +24,8 @@ KILL_S = 2.0
 TICK_S = 0.02  # how far the start of a process, as the kernel tells it, may lie before it was
 
 # A command finds every signal as the kernel has it at the beginning, whatever Python, a shell or nohup made of it for
-# us: a shell pipe relies on SIGPIPE. Those of real time, from 32 on, nobody here has touched.
+# us: a shell pipe relies on SIGPIPE. Those of real time, from 34 on, nobody here has touched. 32 and 33 are the C
+# library's own: what it starts (posix_spawn) finds them ignored, what the compiled module starts does not.
 RESET_SIGNALS = [number for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP)]
 
 
