@@ -269,6 +269,14 @@ def test_children_are_waited_for_though_they_were_ignored_where_we_come_from(cli
     assert cli.job(job_id)["state"] == "completed"
 
 
+def test_a_worker_does_not_keep_the_folder_it_was_started_in(cli: Cli) -> None:
+    cli.start("worker", "start")
+
+    (worker,) = wait_for_workers(cli, 1)
+
+    assert os.readlink(f"/proc/{worker['pid']}/cwd") == "/" != str(cli.folder)
+
+
 @on_sqlite
 def test_a_worker_that_may_open_few_files_runs_fewer_commands_at_once(cli: Cli) -> None:
     cli.ok("enqueue", "--from", "-", stdin="sleep 0.3\n" * 40)

@@ -79,6 +79,7 @@ def work(options: WorkerOptions) -> None:
     close_inherited_on_exec()
     keep_freed_memory()
     target = locate(None, os.environ)
+    os.chdir("/")  # the folder it was started in may lie on a disk that somebody wants to take away
     file = LogFile(target.home.worker_log) if options.log_to_file else None
     log = Log(f"worker {options.worker_id[:6]}", form=options.log_form, file=file)
     try:
