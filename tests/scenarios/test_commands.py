@@ -117,7 +117,6 @@ def test_text_reaches_a_command_whatever_the_language_of_its_worker(cli: Cli, tm
     ways = ((), ("--split-output",), ("--nofile", "99", "--stdin", str(folder / "größe")))
     ids = [cli.enqueue(*way, *options, line) for way in ways]
     named = [cli.enqueue(*options, "--", program, "-c", line) for program in ("./tür", "tür")]
-    cli.is_fresh = True
 
     cli.ok(
         "worker", "start", "--until-idle", env={"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C",

@@ -8,7 +8,9 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -21,6 +23,7 @@ from queuectl import clock
 from queuectl.system import launch as launching
 from queuectl.system.home import Home
 from queuectl.system.launch import Landed, land
+from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import LifeLock, read_note
 from queuectl.system.pipes import inode_of
 from queuectl.system.process import RESET_SIGNALS, changed_signals, is_over, signal_name
@@ -30,6 +33,9 @@ from tests.runtime.running import IN_ONE_CALL, start_by
 
 PATIENCE_MS = 20_000
 MOST = 1024
+MANY = 1 << 25
+"""As many signals to be reset keep a new process busy for seconds before it becomes the command."""
+STANDARD = (1 << 31) - 1  # those from 32 on are the C library's own, or of real time
 Launched = tuple[int, int, int, Landed | None]
 
 
@@ -39,14 +45,18 @@ class Pad:
     def __init__(self, root: Path) -> None:
         home = Home(root=str(root))
         home.make()
+        close_inherited_on_exec()
         self.lock = LifeLock(home, "0123456789abcdef")
         self.devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self.reading, self.writing = os.pipe2(os.O_CLOEXEC)
 
-    def launch(self, *argv: str, patience_ms: int = 0, folder: str = "/", own: bytes = b"") -> Launched | None:
+    def launch(
+        self, *argv: str, patience_ms: int = 0, folder: str = "/", own: bytes = b"", signals: bytes | None = None
+    ) -> Launched | None:
         """Start a command as run 2 of job 1."""
         note = self.lock.start_note(1, 2, clock.boot_s())
-        signals, blocks = bytes(changed_signals()), (laid_out(os.environb), own)
+        signals = bytes(changed_signals()) if signals is None else signals
+        blocks = (laid_out(os.environb), own)
         return launching.launch(
             list(argv), blocks, folder, signals, self.devnull, note, self.reading, patience_ms, MOST
         )
@@ -84,9 +94,23 @@ def collected(launched: Launched) -> Landed:
     return landed
 
 
-def children() -> str:
-    """Return the processes that this thread has started, the dead ones among them too."""
-    return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+def children(thread: int | None = None) -> str:
+    """Return the processes that this thread, or another one, has started, the dead ones among them too."""
+    return Path(f"/proc/self/task/{thread or threading.get_native_id()}/children").read_text()
+
+
+@contextmanager
+def in_a_thread(do: Callable[[], None]) -> Iterator[None]:
+    """Do something meanwhile, and see it done."""
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(do)
+        yield
+        done.result()
+
+
+def mask_of(*numbers: int) -> int:
+    """Return signals as the kernel shows them."""
+    return sum(1 << (number - 1) for number in numbers)
 
 
 def built(folder: Path, *, without: str) -> ModuleType:
@@ -132,15 +156,21 @@ def test_it_is_noted_as_the_lock_notes_any_other_with_its_pid_and_its_pipe(pad: 
     assert 0 <= leader.since - leader.begun < 60
 
 
-def test_it_leads_a_session_has_no_descriptor_of_ours_and_reads_nothing(pad: Pad) -> None:
-    printed = pad.run("ps -o pid=,sid=,pgid= -p $$; ls /proc/$$/fd | tr '\\n' ' '; cat")[3]
+def test_it_leads_a_session_and_reads_nothing(pad: Pad) -> None:
+    printed = pad.run("ps -o pid=,sid=,pgid= -p $$; cat")[3]
     assert printed is not None
 
-    (pid, session, group), descriptors = (line.split() for line in printed.splitlines())
+    pid, session, group = printed.split()
 
     assert pid == session == group
-    assert {b"0", b"1", b"2"} <= set(descriptors)
-    assert len(os.listdir("/proc/self/fd")) - 1 > len(descriptors)
+
+
+def test_it_has_no_descriptor_of_ours(pad: Pad) -> None:
+    launched = pad.launch("/bin/ls", "/proc/self/fd", patience_ms=PATIENCE_MS)
+
+    assert launched is not None
+    assert launched[3] is not None
+    assert (launched[3][3] or b"").split() == [b"0", b"1", b"2", b"3"]  # 3 is the folder ls itself reads
 
 
 def test_every_signal_is_as_the_kernel_has_it_at_the_beginning(pad: Pad) -> None:
@@ -155,8 +185,7 @@ def test_every_signal_is_as_the_kernel_has_it_at_the_beginning(pad: Pad) -> None
             signal.signal(number, handler)
 
     assert printed is not None
-    standard = (1 << 31) - 1  # those from 32 on are the C library's own, or of real time
-    assert {int(line.split()[1], 16) & standard for line in printed.splitlines()} == {0}
+    assert {int(line.split()[1], 16) & STANDARD for line in printed.splitlines()} == {0}
 
 
 def test_who_changed_a_signal_is_asked_for_it() -> None:
@@ -321,31 +350,60 @@ def test_nobody_waits_for_one_that_is_not_short(pad: Pad) -> None:
 
 def test_nobody_waits_while_others_have_something_to_say(pad: Pad) -> None:
     os.write(pad.writing, b"!")
+    began = time.monotonic()
 
     launched = pad.launch("/bin/sleep", "600", patience_ms=PATIENCE_MS)
+    waited_s = time.monotonic() - began
     assert launched is not None
     os.kill(launched[0], signal.SIGKILL)
 
     assert collected(launched)[0] == signal.SIGKILL
+    assert waited_s < PATIENCE_MS / 2000
 
 
 def test_other_threads_go_on_while_one_waits(pad: Pad) -> None:
-    done: list[float] = []
+    def end_it() -> None:
+        leader = wait_for(lambda: next((one for one in read_note(pad.lock.path).leaders if one.pid), None), "the pid")
+        os.kill(leader.pid, signal.SIGKILL)
 
-    def speak() -> None:
-        os.write(pad.writing, b"!")
-        done.append(time.monotonic())
+    with in_a_thread(end_it):
+        launched = pad.launch("/bin/sleep", "600", patience_ms=PATIENCE_MS)
 
-    thread = threading.Thread(target=speak)
-
-    thread.start()
-    launched = pad.launch("/bin/sleep", "600", patience_ms=PATIENCE_MS)
+    # Had the thread to wait for us, we would have waited in vain.
     assert launched is not None
-    os.kill(launched[0], signal.SIGKILL)
-    collected(launched)
-    thread.join()
+    assert launched[3] is not None
+    assert launched[3][0] == signal.SIGKILL
 
-    assert done
+
+def test_other_threads_go_on_while_one_starts_and_no_handler_of_ours_runs_in_it(pad: Pad) -> None:
+    before = set(children().split())
+    caller, begun = threading.get_native_id(), []
+
+    def look_and_end_it() -> None:
+        (pid,) = wait_for(lambda: set(children(caller).split()) - before, "its process")
+        begun.append(dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().splitlines()))
+        os.kill(int(pid), signal.SIGKILL)
+
+    with in_a_thread(look_and_end_it):
+        launched = pad.launch("/bin/sleep", "600", signals=bytes([signal.SIGWINCH]) * MANY)
+    assert launched is not None
+
+    assert collected(launched)[0] == signal.SIGKILL
+    (status,) = begun
+    assert status["Name"] == Path("/proc/self/comm").read_text().strip()  # it had not become the command yet
+    assert int(status["SigBlk"], 16) & STANDARD == STANDARD & ~mask_of(signal.SIGKILL, signal.SIGSTOP)
+
+
+def test_output_is_never_waited_for_that_somebody_else_may_read(pad: Pad) -> None:
+    launched = pad.launch("/bin/echo", "x")
+    assert launched is not None
+    end_of_ours = os.dup(launched[2])
+
+    landed = collected(launched)
+    is_waiting = os.get_blocking(end_of_ours)
+    os.close(end_of_ours)
+
+    assert (landed[3], is_waiting) == (b"x\n", False)
 
 
 def test_land_says_nothing_of_one_that_runs(pad: Pad) -> None:
