@@ -22,11 +22,13 @@ from queuectl.runtime import worker as worker_module
 from queuectl.runtime.enlist import register
 from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.options import WorkerOptions
+from queuectl.runtime.runner import PUMP_AFTER_MS
 from queuectl.runtime.wording import HAND_BACK
 from queuectl.runtime.worker import SETTINGS_EVERY_S, Worker
 from queuectl.store import attempts, config, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel
+from queuectl.system import launch as quick
 from queuectl.system.endnotes import read_end_notes
 from queuectl.system.process import is_over
 from tests.program import wait_for
@@ -427,6 +429,65 @@ def test_an_end_is_noted_before_the_next_command_begins(
 
     assert begun == [(seq, jobs[:place]) for place, seq in enumerate(jobs)]
     stop_all(worker)
+
+
+def test_the_pid_of_one_that_ended_is_struck_out_when_the_store_cannot_be_asked(
+    worker: Worker, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until_go = f"while ! test -e {tmp_path}/go; do sleep 0.01; done"
+    _, _, *left = (add_job(db, command=command).seq for command in (until_go, until_go, "sleep 600", "sleep 600"))
+    worker._options = worker._options.replace(slots=3)
+    let_it_be_quick(worker)
+    for module in (hand, worker_module):
+        monkeypatch.setattr(module, "HOLD_S", 600.0)
+    worker._turn()
+    first, second, _ = (runner.pid for runner in worker._running)
+    (tmp_path / "go").touch()
+    wait_for(lambda: (is_over(first) and is_over(second)) or None, "their ends")
+    worker._poll(time.monotonic())
+    noted_before = noted(worker)
+
+    with monkeypatch.context() as store:
+        store.setattr(worker_module, "settle_and_claim", unreachable)
+        worker._turn()
+
+    assert (running(worker), in_hand(worker)) == (left, [])
+    assert len(noted_before) == 3
+    assert noted(worker) == set(left)
+    stop_all(worker)
+
+
+def noted(worker: Worker) -> set[int]:
+    """Return the numbers of the jobs whose pids stand in a worker's lock, whatever is noted elsewhere."""
+    lines = Path(worker._identity.lock.path).read_text().splitlines()[1:]
+    return {int(line.split()[2]) for line in lines if line.strip()}
+
+
+def unreachable(*_: object, **__: object) -> None:
+    """Fail as a store does that cannot be reached."""
+    raise StoreUnreachable("no store")
+
+
+@pytest.mark.parametrize("slots, patiences", [(1, {0, PUMP_AFTER_MS}), (2, {0})])
+def test_a_command_is_waited_for_only_where_no_other_could_run_meanwhile(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch, slots: int, patiences: set[int]
+) -> None:
+    jobs = [add_job(db, command="true").seq for _ in range(20)]
+    worker._options = worker._options.replace(slots=slots)
+    let_it_be_quick(worker)
+    for module in (hand, worker_module):
+        monkeypatch.setattr(module, "HOLD_S", 600.0)
+    seen, launch = set(), quick.launch
+
+    def see_and_launch(*args: object) -> object:
+        seen.add(args[7])
+        return launch(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(quick, "launch", see_and_launch)
+
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, jobs[-1]).state is State.COMPLETED), "the last job")
+
+    assert seen == patiences
 
 
 @pytest.mark.parametrize("order", [workers.DRAIN, workers.NOW])

@@ -9,6 +9,7 @@ import pytest
 
 from queuectl.system.home import Home, log_path
 from tests.program import PROGRAM, QUOTED, Cli, wait_for
+from tests.runtime.running import STEP_BY_STEP, WAYS, start_by
 from tests.scenarios.working import (
     last_run,
     marked,
@@ -104,6 +105,29 @@ def test_a_command_finds_out_who_it_is_and_where_it_belongs(cli: Cli, tmp_path: 
     assert (env["QUEUECTL_HOME"], env["COLOUR"]) == (cli.target.home.root, "deep blue")
     assert env["PWD"] == said[-1] == str(tmp_path)
     assert "QUEUECTL_WORKER" not in env
+
+
+@on_sqlite
+@pytest.mark.parametrize("way", WAYS)
+def test_a_command_finds_each_variable_once_and_its_own_before_its_workers(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    start_by(way, monkeypatch)
+    show = ("--", "/bin/cat", "/proc/self/environ")
+    coloured = cli.enqueue("--cwd", str(tmp_path), "--env", "COLOUR=red", "--env", "PWD=/of/its/own", *show)
+    plain = cli.enqueue("--cwd", str(tmp_path), *show)
+    (tmp_path / "sitecustomize.py").write_text(
+        f"from queuectl.system import launch\nif {way == STEP_BY_STEP}: launch._launch = None\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+
+    cli.ok("worker", "start", "--until-idle", env={"COLOUR": "blue", "PWD": "/of/the/worker", "PYTHONPATH": path})
+
+    for job_id, colour in ((coloured, "red"), (plain, "blue")):
+        pairs = [entry.partition("=")[::2] for entry in cli.ok("logs", job_id).strip("\0\n").split("\0")]
+        found = dict(pairs)
+        assert (found["COLOUR"], found["PWD"]) == (colour, str(tmp_path))
+        assert len(found) == len(pairs)
 
 
 @on_sqlite

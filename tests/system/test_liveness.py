@@ -13,6 +13,7 @@ import pytest
 from queuectl.errors import StoreUnreachable
 from queuectl.system.home import Home
 from queuectl.system.liveness import (
+    RECORD_BYTES,
     Leader,
     LifeLock,
     Pulse,
@@ -166,6 +167,23 @@ def test_a_command_whose_end_is_noted_is_not_under_way_any_more(home: Home) -> N
     lock.release()
 
     assert with_note == without == (two,)
+
+
+def test_a_command_noted_over_one_that_ended_stays_noted(home: Home) -> None:
+    lock = LifeLock(home, "w1")
+    one, two = Leader(pid=11, since=1.5, seq=1, run=3), Leader(pid=12, since=2.5, seq=2, run=1)
+    lock.expect_ends()
+    lock.note_start(one)
+    lock.note_outcome(1, 3, "{}")
+
+    lock.note_start(two)
+    size = os.path.getsize(lock.path)
+    lock.drop_stale()
+    leaders = read_note(lock.path).leaders
+    lock.release()
+
+    assert leaders == (two,)
+    assert size == 2 * RECORD_BYTES  # the first says what is known of the process
 
 
 def test_a_note_that_found_no_space_is_made_good_with_the_pid_and_spoils_no_other(
