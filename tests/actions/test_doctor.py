@@ -122,6 +122,16 @@ def test_a_home_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert not home.parent.exists()
 
 
+def test_a_home_that_cannot_be_made_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = locate(None, {"QUEUECTL_HOME": str(tmp_path / "nowhere" / "home")})
+    monkeypatch.setattr(os, "access", lambda path, _: path != str(tmp_path))  # root may write anywhere
+
+    found = only(target, "home")
+
+    assert found.level is Level.ERROR
+    assert found.what == f"{tmp_path}/nowhere/home cannot be made: {tmp_path} cannot be written"
+
+
 def test_looking_at_an_empty_store_sets_nothing_up(target: Target) -> None:
     assert "not set up yet" in only(target, "store").what
 

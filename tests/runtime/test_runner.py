@@ -475,6 +475,24 @@ class TestStops:
 
         assert (outcome.kind, outcome.exit_code) == (OutcomeKind.EXITED, 7)
 
+    def test_so_does_one_that_ends_while_its_processes_are_looked_for(
+        self, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        runner = bench.start(f"until test -e {tmp_path}/go; do sleep 0.01; done; exit 7")
+        look = process.Processes.tree
+
+        def look_slowly(self: process.Processes, leader: int, mark: str, known: dict[int, float]) -> list[int]:
+            found = look(self, leader, mark, known)
+            (tmp_path / "go").touch()
+            wait_for(lambda: not is_running(leader) or None, "the command to end")
+            return found
+
+        monkeypatch.setattr(process.Processes, "tree", look_slowly)
+        runner.stop(CANCEL)
+        outcome = bench.finish(runner).outcome
+
+        assert (outcome.kind, outcome.exit_code) == (OutcomeKind.EXITED, 7)
+
     def test_a_process_of_another_user_does_not_bring_the_worker_down(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:

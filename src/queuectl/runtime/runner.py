@@ -335,10 +335,10 @@ class Runner:
         that parent dies of it.
         """
         self._scan_at = now + SCAN_EVERY_S
-        if not self._is_signalled and process.is_over(self._pid):
-            return  # it ended by itself, and the loop is about to see it
         members = processes.tree(self._pid, self._mark, self._known)
         if not self._is_signalled:
+            if process.is_over(self._pid):  # asked as late as can be: looking at all processes takes milliseconds
+                return  # it ended by itself, and the loop is about to see it
             self._is_signalled = True
             process.terminate(self._pid)
         if now >= self._kill_at:

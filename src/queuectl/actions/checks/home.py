@@ -36,7 +36,7 @@ def home(case: "Case") -> "Iterator[Finding]":
     try:
         os.stat(root)
     except FileNotFoundError:
-        yield ok(f"{root} does not exist yet; the first command that needs it makes it")
+        yield _can_be_made(root)
         return
     except OSError as failed:
         yield error(f"{root} cannot be looked at: {failed.strerror}", "set QUEUECTL_HOME to a folder you may write to")
@@ -51,6 +51,16 @@ def home(case: "Case") -> "Iterator[Finding]":
         yield error(f"{path} cannot be written: {why}", f"make it yours to write: chmod u+rwx {path}")
     if not closed:
         yield ok(f"{root} can be written")
+
+
+def _can_be_made(root: str) -> "Finding":
+    """Judge whether a folder that is not there can be made: whether the nearest one above it can be written."""
+    above = os.path.dirname(root)
+    while not os.path.isdir(above) and above != os.path.dirname(above):
+        above = os.path.dirname(above)
+    if os.access(above, os.W_OK | os.X_OK):
+        return ok(f"{root} does not exist yet; the first command that needs it makes it")
+    return error(f"{root} cannot be made: {above} cannot be written", "set QUEUECTL_HOME to a folder you may write to")
 
 
 def private(case: "Case") -> "Iterator[Finding]":
