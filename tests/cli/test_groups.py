@@ -326,4 +326,4 @@ def test_a_cancel_of_a_group_says_how_many_are_still_being_stopped(cli: Cli) -> 
     said = cli.ok("cancel", "--group", "g")
     gone.touch()
 
-    assert said == "4 cancelled; 1 is with its worker, which stops it\n"
+    assert said == "3 cancelled; 1 is with its worker, which stops it unless it has ended by then\n"

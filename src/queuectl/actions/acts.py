@@ -90,6 +90,8 @@ class Tally(Value):
 
     count: int
     passed: "dict[State, int]"
+    held: int = 0
+    """How many of those it was done to a worker had: it is told, and does it where the run has not ended by then."""
 
 
 class _Undo(Exception):
@@ -164,7 +166,7 @@ def act_on_many(
 
     A job that has moved on since it was chosen is passed by, as is one the act is refused for.
     """
-    count, passed = 0, dict(chosen.passed)
+    count, held, passed = 0, 0, dict(chosen.passed)
     began: float | None = None
     starts = range(0, len(chosen.seqs), PAGE)
     for start in reversed(starts) if chosen.act.before is not None else starts:  # those that wait come after the others
@@ -173,7 +175,7 @@ def act_on_many(
             pace.rest(began, sleep)
         began = time.monotonic()
 
-        def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[int, dict[State, int]]:
+        def work(tx: "Tx", page: "Sequence[int]" = page) -> tuple[list[Done], dict[State, int]]:
             done: list[Done] = []
             left = []
             lock_ahead(tx, page, chosen.act.limits)
@@ -193,13 +195,14 @@ def act_on_many(
             which = f"{page[0]} to {page[-1]}: {described(chosen.selection)}{chosen.act.words(done)}"
             audit.record(tx, who, chosen.act.name, which, len(done))
             tx.tell()
-            return len(done), _counted(left)
+            return done, _counted(left)
 
         done, left = database.write(work)
-        count += done
+        count += len(done)
+        held += sum(one.job.state == State.PROCESSING for one in done)
         for state, number in left.items():
             passed[state] = passed.get(state, 0) + number
-    return Tally(count=count, passed=passed)
+    return Tally(count=count, passed=passed, held=held)
 
 
 def refuse_more(count: int, most: int | None) -> None:

@@ -3,8 +3,8 @@
 import json
 import sys
 
-from queuectl.actions import acts, verbs
-from queuectl.actions.selection import group_alone, is_everything, refuse_names_with_filter, states
+from queuectl.actions import acts
+from queuectl.actions.selection import group_alone, is_everything, refuse_names_with_filter
 from queuectl.actions.shapes import done_shape, tally_shape
 from queuectl.cli.selection import add_filter, add_names, add_state, read_selection
 from queuectl.cli.store import open_store, who
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from queuectl.actions.acts import Act, Chosen, Done, Tally
     from queuectl.actions.selection import Selection
     from queuectl.cli.parser import Args, Parser
-    from queuectl.store.database import Database
 
 VALUE_WIDTH = 60
 
@@ -79,16 +78,7 @@ def act_on(args: "Args", act: "Act", selection: "Selection", *, is_sure: bool) -
     if chosen.seqs:
         confirm(_affects(chosen), is_sure=is_sure)
     tally = acts.act_on_many(database, chosen, who=who())
-    return _report_tally(args, chosen, tally, stopping=_still_running(database, chosen))
-
-
-def _still_running(database: "Database", chosen: "Chosen") -> int:
-    """Return how many of the jobs that are cancelled are with their workers still, running or about to."""
-    if chosen.act is not verbs.CANCEL or State.PROCESSING not in chosen.counts:
-        return 0
-    meant = set(chosen.seqs)
-    found = database.read(lambda tx: states(tx, chosen.selection))
-    return sum(seq in meant and state == State.PROCESSING for seq, state in found)
+    return _report_tally(args, chosen, tally)
 
 
 def report(args: "Args", done: "list[Done]") -> int:
@@ -157,14 +147,14 @@ def _sampled(chosen: "Chosen") -> str:
     return ", ".join(chosen.samples) + (f" and {more:,} more" if more else "")
 
 
-def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally", *, stopping: int = 0) -> int:
+def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally") -> int:
     if args.json:
         print_json(tally_shape(tally.count, tally.passed, is_trial=args.is_trial))
         return 0
     would = "would be " if args.is_trial else ""
     passed = sum(tally.passed.values())
     end = f", {passed:,} passed by: {by_state(tally.passed)}" if passed else ""
-    print(f"{tally.count:,} {would}{chosen.act.done}{end}{_stopping_text(stopping)}")
+    print(f"{tally.count - tally.held:,} {would}{chosen.act.done}{end}{_held_text(tally.held)}")
     if args.is_trial and chosen.seqs:
         print(f"  {by_state(chosen.counts)}: {_sampled(chosen)}")
     if not tally.count and not passed:
@@ -172,10 +162,10 @@ def _report_tally(args: "Args", chosen: "Chosen", tally: "Tally", *, stopping: i
     return 0
 
 
-def _stopping_text(stopping: int) -> str:
-    if stopping == 1:
-        return "; 1 is with its worker, which stops it"
-    return f"; {stopping:,} are with their workers, which stop them" if stopping else ""
+def _held_text(held: int) -> str:
+    if held == 1:
+        return "; 1 is with its worker, which stops it unless it has ended by then"
+    return f"; {held:,} are with their workers, which stop those that have not ended by then" if held else ""
 
 
 def by_state(counts: "Mapping[State, int]") -> str:
