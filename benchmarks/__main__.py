@@ -124,14 +124,15 @@ def _write(name: str, result: Result) -> None:
     text = json.dumps(result.row(), indent=1) + "\n"
     (RESULTS / f"{name}.json").write_text(text)
     result = Result.of_row(json.loads(text))  # what is shown is what is in the file, to the last digit
+    drawn: list[str] = []
     if _can_draw():
         from benchmarks.plots import draw_all
 
-        draw_all(result.figures, RESULTS, name)
+        drawn = draw_all(result.figures, RESULTS, name)
     write_page(name, result)
     if name in (FULL, DASHBOARD):
         write_blocks(name, result)
-    print(f"written to benchmarks/results/: {name}.json, {name}.md and plots")
+    print(f"written to benchmarks/results/: {', '.join([f'{name}.json', f'{name}.md', *drawn])}")
 
 
 def _can_draw() -> bool:

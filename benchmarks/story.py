@@ -38,7 +38,8 @@ def where_the_time_goes(figures: Figures) -> str:
     }
     rows = "".join(f"| {part} | {sides['CPU'][part]:,.0f} | {us:,.0f} |\n" for part, us in sides["clock"].items())
     limit_us, job_us = (float(str(shares[language, "clock"][name])) for name in ("limit_us", "job_us"))
-    told = f"By the clock {limit_us / job_us:.0%} of it is the command: its start, its run and its end."
+    told = "The start of the workers is left out of it. "
+    told += f"By the clock {limit_us / job_us:.0%} of it is the command: its start, its run and its end."
     if language == "C":
         python_us = float(str(shares["Python", "clock"]["limit_us"])) - limit_us
         told += f" A bare loop in Python takes {python_us:,.0f} us more for that than one in C."

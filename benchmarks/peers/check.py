@@ -1,6 +1,6 @@
 """`python -m benchmarks.peers.check`: every peer that is here runs three commands; the others say why they do not.
 
-Exits 1 where one that is here fails.
+Exits 1 where one that is here fails, 2 where none is meant.
 """
 
 import sys
@@ -21,6 +21,11 @@ def main() -> int:
     """Check all peers, or those whose names contain a word given."""
     words = [word.lower() for word in sys.argv[1:]] or [""]
     chosen = [peer for peer in LINEUP if any(word in peer.name.lower() for word in words)]
+    if not chosen:
+        print(
+            f"no peer has {' or '.join(words)} in its name: {', '.join(peer.name for peer in LINEUP)}", file=sys.stderr
+        )
+        return 2
     with stores.postgres_server() as server_url, tempfile.TemporaryDirectory(prefix="queuectl-bench-") as folder:
         bench = Bench(is_quick=False, server_url=server_url, folder=Path(folder))
         results = [_check(bench, peer) for peer in chosen]

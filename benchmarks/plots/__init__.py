@@ -31,11 +31,14 @@ PLOTS: Mapping[str, Plot] = {
 }
 
 
-def draw_all(figures: Figures, folder: Path, prefix: str) -> None:
-    """Draw whatever there are figures for."""
+def draw_all(figures: Figures, folder: Path, prefix: str) -> list[str]:
+    """Draw whatever there are figures for; return the names of the files."""
+    drawn: list[str] = []
     with mpl.rc_context(STYLE):
         for name, plot in PLOTS.items():
             if all(found(figures, needed) for needed in (name, plot.also_needs or name)):
                 canvas = Canvas(figsize=(WIDTH, plot.height), layout="constrained")
                 plot.draw(canvas, figures)
-                canvas.savefig(folder / f"{prefix}-{name}.svg", metadata={"Date": None})
+                drawn.append(f"{prefix}-{name}.svg")
+                canvas.savefig(folder / drawn[-1], metadata={"Date": None})
+    return drawn

@@ -1,4 +1,4 @@
-"""Drain: no-op commands worked off by several workers, or by one with several slots, against `xargs -P`."""
+"""Drain: lines of `:` worked off by workers, or slots of one, against `xargs -P N -I{} sh -c {}`; starts included."""
 
 import statistics
 from collections.abc import Iterator

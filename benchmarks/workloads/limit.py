@@ -1,4 +1,4 @@
-"""Limit: what it takes to start, read and wait for a no-op command alone, and how much of a job's time is ours."""
+"""Limit: what it takes to start, read and wait for a no-op command alone; own share is what a job takes beyond that."""
 
 import shutil
 import statistics

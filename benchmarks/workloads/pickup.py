@@ -1,4 +1,4 @@
-"""Pick-up: how soon an idle worker begins a job, counted from the call that adds it. After long idleness: idle.py."""
+"""Pick-up: how soon an idle worker begins a job, counted from the call that adds it. After long rest: under Idle."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -98,7 +98,7 @@ def test_the_documents_show_the_newest_run_and_nothing_else(kind: str, name: str
 def test_the_page_has_everything_under_the_heading_of_its_workload() -> None:
     text = page(RESULT, level=3)
 
-    assert "### Drain\n\nNo-op commands" in text
+    assert "### Drain\n\nLines of `:`" in text
     assert ASIDE.what in text
     assert "- xargs: none" in text
 

@@ -169,6 +169,8 @@ def test_a_job_whose_worker_is_dead_is_cancelled_by_the_next_start(cli: Cli, gua
     supervisor = cli.start("worker", "start")
     slow.wait_until_begun()
     kill_and_wait(supervisor.pid, *worker_pids(cli))
+    # The last of its threads to end lets go of the lock that tells of its life.
+    wait_for(lambda: not cli.json("worker", "list") or None, "their locks to be let go of")
 
     said = cli.ok("cancel", job_id)
     cli.drain()
