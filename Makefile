@@ -43,7 +43,7 @@ docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 screenshots: .venv/.dev ## Take the pictures of the dashboard in docs/images anew (needs Chromium)
 	@$(PY) -m docs.screenshots $(ARGS)
 
-bench: .venv/.dev .venv-peers/.installed ## Measure everything side by side, peers too (about 10 minutes); ARGS='--only drain' picks some
+bench: .venv/.dev .venv-peers/.installed ## Measure everything side by side, peers too (about 12 minutes); ARGS='--only drain' picks some
 	@sh benchmarks/packages.sh
 	@$(PY) -m benchmarks full $(ARGS)
 

@@ -81,7 +81,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure queuectl side by side.")
-    sizes = "quick takes under 2 minutes, full about 10, dashboard about 4"
+    sizes = "quick takes under 2 minutes, full about 12, dashboard about 4"
     parser.add_argument("size", choices=[QUICK, FULL, DASHBOARD], help=sizes)
     parser.add_argument(
         "--only", action="append", choices=MODULES, metavar="WORD", default=[], help=f"one of: {', '.join(MODULES)}"
