@@ -376,6 +376,29 @@ def test_whoever_finds_a_worker_that_another_supervisor_had_to_end_hands_its_job
     assert get_runs(db, job.seq)[0].outcome is OutcomeKind.HANDED_BACK
 
 
+def test_nobody_removes_the_lock_of_one_that_another_has_given_up_and_not_rescued_yet(
+    db: Database, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = add_job(db)
+    lock = dead_worker_with_notes(db, target)
+    claim_one(db, "w1")
+    os.close(lock._fd)
+    note_ended(lock.path)
+    slow = Rescuer(db, target.home, {})
+    give_up = slow._give_up
+
+    def come_too_late(living: object, began: float, ended: float) -> object:
+        db.write(lambda tx: workers.give_up(tx, get_live(tx)))  # by another, since this one has read who lives
+        return give_up(living, began, ended)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(slow, "_give_up", come_too_late)
+    slow.look()
+    rescue(db, target)
+
+    (run,) = get_runs(db, job.seq)
+    assert (run.outcome, get_job(db, job.seq).losses) == (OutcomeKind.HANDED_BACK, 0)
+
+
 def test_a_lock_left_over_by_nobody_is_removed(db: Database, target: Target) -> None:
     left = Path(add_lock(db, target, "killed-as-it-started"))
     held = LifeLock(target.home, "held")

@@ -67,7 +67,7 @@ class Rescuer:
         freed, notes = self._free(ready, settings, pardoned) if ready else (set(), [])
         held = {orphan.claim.job.worker_id for orphan in orphans if orphan.claim.mark not in freed}
         owners = [worker for orphan in ready if (worker := orphan.worker)]
-        self._tidy([worker for worker in (*dead, *owners) if worker.id not in held], held, now)
+        self._tidy([worker for worker in (*dead, *owners) if worker.id not in held], now)
         return notes
 
     def finish(self) -> None:
@@ -210,18 +210,23 @@ class Rescuer:
         marks = [orphan.claim.mark for orphan in orphans]
         return [noted.get(mark) or process.Left(mark=mark) for mark in marks]
 
-    def _tidy(self, gone: "Sequence[Worker]", held: "Collection[str | None]", now: float) -> None:
+    def _tidy(self, gone: "Sequence[Worker]", now: float) -> None:
         """Remove the locks of dead workers, once nothing they noted is needed; now and then also those left over."""
         for worker in gone:
             remove_lock(lock_of(worker, self._database.dialect))
         if self._tidied_at is None or now - self._tidied_at >= TIDY_EVERY_S:
             self._tidied_at = now
             store = store_mark(self._database.dialect)
-            remove_left_locks(self._home, store, lambda worker_id: worker_id in held or self._is_live(worker_id))
+            remove_left_locks(self._home, store, self._is_needed)
 
-    def _is_live(self, worker_id: str) -> bool:
-        row = self._database.read(lambda tx: workers.get(tx, worker_id))
-        return row is not None and row.state == workers.LIVE
+    def _is_needed(self, worker_id: str) -> bool:
+        """Whether a worker lives, or holds jobs still: another may have given it up just now, and goes by its notes."""
+
+        def look(tx: "Tx") -> bool:
+            row = workers.get(tx, worker_id)
+            return (row is not None and row.state == workers.LIVE) or bool(claims.held_by(tx, worker_id))
+
+        return self._database.read(look)
 
 
 def is_of_past_boot(worker: "Worker", dialect: "Dialect") -> bool:
