@@ -1,6 +1,7 @@
 """Heartbeat and identity: a process is in the store while it lives, and learns when it was given up."""
 
 import os
+import select
 import time
 from collections.abc import Callable
 
@@ -17,7 +18,7 @@ from queuectl.runtime.loop import Loop
 from queuectl.store import workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.liveness import read_note
-from tests.program import wait_for
+from tests.program import DEADLINE_S, wait_for
 
 
 def registered(db: Database, target: Target) -> Identity:
@@ -89,6 +90,25 @@ def test_a_process_given_up_for_dead_learns_of_it(db: Database, target: Target) 
     beating.stop()
 
     assert row_of(db, identity).state == "lost"
+    identity.end()
+
+
+def test_one_given_up_for_dead_is_woken_by_it(db: Database, target: Target) -> None:
+    identity, loop = registered(db, target), Loop()
+    beating = Heartbeat(target, identity, 0.05, 60, loop)
+    beating.start()
+    wait_for(lambda: row_of(db, identity).beats or None, "a beat")
+    begun = time.monotonic()
+
+    wait_for(lambda: db.write(lambda tx: workers.give_up(tx, row_of_tx(tx, identity))) or None, "it is given up")
+    loop.turn(begun + DEADLINE_S)
+    is_given_up, woken_s = beating.is_given_up, time.monotonic() - begun
+    loop.turn(0)  # what rang is heard: it would keep the loop from ever waiting again
+    beating.stop()
+
+    assert is_given_up
+    assert woken_s < DEADLINE_S
+    assert select.select([loop.fileno()], [], [], 0)[0] == []
     identity.end()
 
 

@@ -1,5 +1,6 @@
 """Heartbeat: a thread with a connection of its own that says that this process lives, while its main loop turns."""
 
+import os
 import threading
 import time
 from functools import partial
@@ -23,6 +24,7 @@ RETRY_S = 1.0
 class Heartbeat:
     """Counts beats until `stop`; `is_given_up` turns True when the database no longer knows us as living.
 
+    It rings the loop then, so that nobody waits for anything else and no further command begins.
     `renewed_at` is when the last beat that arrived was begun, on the boot-time clock; `lease_s` is the lease it stated,
     so that others count to the same figure. On PostgreSQL a process that finds its lease over (it was stopped, or
     asleep) does not beat again before `resume`: whoever runs commands must stop them first, since another may have been
@@ -42,6 +44,8 @@ class Heartbeat:
         self._identity = identity
         self._interval_s = interval_s
         self._loop = loop
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        loop.watch(self._bell, self._on_bell)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -63,6 +67,10 @@ class Heartbeat:
         """Beat no more; returns when the thread has let go of its connection."""
         self._stopped.set()
         self._thread.join(timeout=5)
+        self._loop.unwatch(self._bell)
+
+    def _on_bell(self) -> None:
+        os.eventfd_read(self._bell)
 
     def _run(self) -> None:
         database = None
@@ -94,6 +102,7 @@ class Heartbeat:
         self._identity.lock.note_life(self.renewed_at, self.lease_s)
         if not database.write(partial(self._beat, lease_s)):
             self.is_given_up = True
+            os.eventfd_write(self._bell, 1)
             return
         self.renewed_at, self.is_renewed, self.lease_s = begun, True, lease_s
         self._identity.lock.note_life(begun, lease_s)
