@@ -78,9 +78,9 @@ class Bench:
         )
         assert kept_input is None or isinstance(kept_input, bytes)
         shared = Variables(os.environb)
-        return Runner(
-            Claim(job=job), self.home, the_settings(**settings), shared, self.pad, self.loop, kept_input=kept_input
-        )
+        runner = Runner(Claim(job=job), self.home, the_settings(**settings), self.pad, self.loop)
+        runner.start(shared, kept_input)
+        return runner
 
     def turn(self, runner: Runner, until: float) -> None:
         """Do what a worker does between two settles."""

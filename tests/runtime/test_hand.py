@@ -78,6 +78,19 @@ def test_what_is_not_ours_any_more_is_forgotten() -> None:
     assert hand.returned == []
 
 
+def test_as_many_are_begun_in_a_row_as_rows_went_well_before() -> None:
+    hand = Hand()
+    hand.take(claims_of(*range(1, 200)), now=0.0)
+    sizes = []
+
+    for is_whole in (True, True, True, False, True, *[True] * 9):
+        sizes.append(len(hand.next_in_a_row))
+        hand.note_row(is_whole=is_whole)
+
+    assert sizes == [1, 2, 4, 8, 1, 2, 4, 8, 16, 32, MOST, MOST, MOST, MOST]
+    assert [claim.job.seq for claim in hand.next_in_a_row] == list(range(1, MOST + 1))
+
+
 def test_it_tells_which_jobs_began_later_than_they_were_taken() -> None:
     hand = Hand()
     hand.take(claims_of(1, 2), now=5.0)

@@ -29,10 +29,10 @@ from queuectl.store import attempts, config, jobs, workers
 from queuectl.store.database import Database
 from queuectl.store.moves import request_cancel
 from queuectl.system import launch as quick
-from queuectl.system.endnotes import read_end_notes
+from queuectl.system.endnotes import path_of
 from queuectl.system.process import is_over
 from tests.program import wait_for
-from tests.runtime.running import STEP_BY_STEP, start_by
+from tests.runtime.running import IN_ONE_CALL, STEP_BY_STEP, WAYS, start_by
 from tests.store.rows import add_job, get_job, get_runs
 
 if TYPE_CHECKING:
@@ -409,27 +409,85 @@ def test_a_job_that_is_cancelled_in_hand_never_begins(worker: Worker, db: Databa
     stop_all(worker)
 
 
+@pytest.mark.parametrize("way", WAYS)
 def test_an_end_is_noted_before_the_next_command_begins(
-    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    jobs = [add_job(db, command="true").seq for _ in range(4)]
+    start_by(way, monkeypatch)
+    look = f"sed 's/^.//; s/,.*//' {path_of(worker._identity.lock.path)}"
+    jobs = [add_job(db, command=look).seq for _ in range(9)]
     let_it_be_quick(worker)
     for module in (hand, worker_module):
         monkeypatch.setattr(module, "HOLD_S", 600.0)
-    begun: list[tuple[int, list[int]]] = []
-    start = worker._start
 
-    def note_and_start(claim: Claim, *, is_patient: bool) -> bool:
-        noted = read_end_notes(worker._identity.lock.path) or {}
-        begun.append((claim.job.seq, sorted(seq for seq, _ in noted)))
-        return start(claim, is_patient=is_patient)
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, jobs[-1]).state is State.COMPLETED), "the last one")
 
-    monkeypatch.setattr(worker, "_start", note_and_start)
+    noted = [get_runs(db, seq)[0].output_tail or b"" for seq in jobs]
+    assert [list(map(int, lines.split())) for lines in noted] == [jobs[:place] for place in range(len(jobs))]
 
-    wait_for(lambda: turn(worker, db, lambda _: len(begun) == len(jobs)), "the last to begin")
 
-    assert begun == [(seq, jobs[:place]) for place, seq in enumerate(jobs)]
+def test_one_command_that_does_not_do_well_is_told_apart_from_the_row_it_ended(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_by(IN_ONE_CALL, monkeypatch)
+    commands = ["true"] * 7 + ["exit 3"] + ["true"] * 3 + ["sleep 0.05"] + ["true"] * 5
+    jobs = [add_job(db, command=command, max_retries=0).seq for command in commands]
+    let_it_be_quick(worker)
+    monkeypatch.setattr(worker._hand, "note_pace", lambda _ran_s: None)  # however slow this machine is
+    for module in (hand, worker_module):
+        monkeypatch.setattr(module, "HOLD_S", 600.0)
+
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, jobs[-1]).state is State.COMPLETED), "the last one")
+
+    runs = [get_runs(db, seq) for seq in jobs]
+    assert [[run.exit_code for run in each] for each in runs] == [[3 if seq == jobs[7] else 0] for seq in jobs]
+    assert runs[11][0].finished_at - runs[11][0].started_at >= 50  # type: ignore[operator]
+    assert noted(worker) == set()
+
+
+def test_a_row_of_commands_ends_when_there_is_something_else_to_see_to(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_by(IN_ONE_CALL, monkeypatch)
+    for _ in range(40):
+        add_job(db, command="true")
+    let_it_be_quick(worker)
+    worker._hand._in_a_row = hand.MOST
+    with monkeypatch.context() as waiting:
+        waiting.setattr(worker, "_begin", lambda *_, **__: None)
+        worker._turn()
+    held = in_hand(worker)
+
+    os.eventfd_write(worker._heartbeat._bell, 1)
+    worker._run_through(time.monotonic(), time.monotonic() + 600.0)
+
+    assert len(held) > 2
+    assert in_hand(worker) == held[1:]
+    worker._loop.turn(0)
     stop_all(worker)
+
+
+def test_a_worker_that_is_frozen_after_it_looked_at_its_lease_begins_no_row(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_by(IN_ONE_CALL, monkeypatch)
+    for _ in range(3):
+        add_job(db, command="true")
+    let_it_be_quick(worker)
+    with monkeypatch.context() as waiting:
+        waiting.setattr(worker, "_begin", lambda *_, **__: None)
+        worker._turn()
+    held = in_hand(worker)
+    until = time.monotonic() + 0.05
+
+    def be_frozen() -> bool:
+        wait_for(lambda: time.monotonic() > until, "the time to be up")
+        return False
+
+    monkeypatch.setattr(worker, "_is_lapsing", be_frozen)
+    has_begun = worker._run_through(time.monotonic(), until)
+
+    assert (has_begun, in_hand(worker)) == (False, held)
 
 
 def test_the_pid_of_one_that_ended_is_struck_out_when_the_store_cannot_be_asked(
@@ -481,7 +539,7 @@ def test_a_command_is_waited_for_only_where_no_other_could_run_meanwhile(
     seen, launch = set(), quick.launch
 
     def see_and_launch(*args: object) -> object:
-        seen.add(args[7])
+        seen.add(args[5])
         return launch(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(quick, "launch", see_and_launch)
@@ -557,6 +615,7 @@ def running(worker: Worker) -> list[int]:
 def test_one_given_up_for_dead_begins_nothing_more_of_its_hand(
     worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    start_by(STEP_BY_STEP, monkeypatch)  # in one call the bell of the heartbeat ends the row
     jobs = [add_job(db, command="true").seq for _ in range(4)]
     let_it_be_quick(worker)
     begun: list[int] = []
@@ -570,8 +629,7 @@ def test_one_given_up_for_dead_begins_nothing_more_of_its_hand(
     monkeypatch.setattr(worker, "_start", start_and_be_given_up)
 
     worker._turn()
-    while not worker._heartbeat.is_given_up:
-        worker._poll(time.monotonic() + 0.02)
+    wait_for(lambda: has_ended(worker) and worker._heartbeat.is_given_up, "it is given up")
     worker._begin(time.monotonic(), is_patient=True)
 
     assert begun == jobs[:2]

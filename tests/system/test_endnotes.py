@@ -51,6 +51,22 @@ def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
     notes.remove()
 
 
+def test_whoever_adds_lines_in_our_place_may_leave_one_cut_off(tmp_path: Path) -> None:
+    lock = str(tmp_path / "w.lock")
+    notes = EndNotes(lock)
+    before = notes.lend()
+    notes.open()
+
+    os.write(notes.lend(), b'[1, 1, {"cpu_ms": 1}]\n[2, 1, {"cp')
+    notes.add(3, 1, '{"cpu_ms": 3}')
+    written = read_end_notes(lock)
+    notes.clear()
+
+    assert before == -1
+    assert written == {(1, 1): {"cpu_ms": 1}, (3, 1): {"cpu_ms": 3}}
+    assert read_end_notes(lock) == {}
+
+
 def test_they_go_with_the_worker(tmp_path: Path) -> None:
     lock = str(tmp_path / "w.lock")
     notes = EndNotes(lock)

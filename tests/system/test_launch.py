@@ -20,11 +20,14 @@ import pytest
 
 import queuectl.system
 from queuectl import clock
+from queuectl.model.attempt import NOTED_OUTPUT_BYTES as NOTED
+from queuectl.model.attempt import Report
 from queuectl.system import launch as launching
+from queuectl.system.endnotes import read_end_notes
 from queuectl.system.home import Home
-from queuectl.system.launch import Landed, land
+from queuectl.system.launch import Command, Landed, Launched, Noted, Notes, land
 from queuectl.system.limits import close_inherited_on_exec
-from queuectl.system.liveness import LifeLock, read_note
+from queuectl.system.liveness import RECORD_BYTES, LifeLock, read_note
 from queuectl.system.pipes import inode_of
 from queuectl.system.process import RESET_SIGNALS, changed_signals, is_over, signal_name
 from queuectl.system.variables import Variables, laid_out
@@ -32,11 +35,11 @@ from tests.program import wait_for
 from tests.runtime.running import IN_ONE_CALL, start_by
 
 PATIENCE_MS = 20_000
-MOST = 1024
+MOST = 16 << 10
 MANY = 1 << 25
 """As many signals to be reset keep a new process busy for seconds before it becomes the command."""
 STANDARD = (1 << 31) - 1  # those from 32 on are the C library's own, or of real time
-Launched = tuple[int, int, int, Landed | None]
+NEVER = float("inf")
 
 
 class Pad:
@@ -54,19 +57,28 @@ class Pad:
         self, *argv: str, patience_ms: int = 0, folder: str = "/", own: bytes = b"", signals: bytes | None = None
     ) -> Launched | None:
         """Start a command as run 2 of job 1."""
-        note = self.lock.start_note(1, 2, clock.boot_s())
+        command = (1, 2, list(argv), (laid_out(os.environb), own), folder)
+        noted, launched = self.launch_all([command], self.lock.notes_from(1), patience_ms, signals=signals)
+        assert noted == []
+        return launched
+
+    def launch_all(
+        self,
+        commands: list[Command],
+        notes: Notes,
+        patience_ms: int = PATIENCE_MS,
+        *,
+        until_s: float = NEVER,
+        signals: bytes | None = None,
+    ) -> tuple[list[Noted], Launched | None]:
+        """Start commands one after the other."""
         signals = bytes(changed_signals()) if signals is None else signals
-        blocks = (laid_out(os.environb), own)
-        return launching.launch(
-            list(argv), blocks, folder, signals, self.devnull, note, self.reading, patience_ms, MOST
-        )
+        return launching.launch(commands, signals, self.devnull, notes, self.reading, patience_ms, until_s, MOST)
 
     def run(self, line: str, **options: str | bytes) -> Landed:
         """Run a shell line to its end."""
         launched = self.launch("/bin/sh", "-c", line, patience_ms=PATIENCE_MS, **options)  # type: ignore[arg-type]
-        assert launched is not None
-        assert launched[3] is not None
-        return launched[3]
+        return landed_of(launched)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -86,10 +98,24 @@ def pad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pad]:
 
 def collected(launched: Launched) -> Landed:
     """Wait for a command, and collect it."""
-    pid, pidfd, output, landed = launched
+    pid, pidfd, output, _, landed = launched
     assert landed is None
     wait_for(lambda: is_over(pid) or None, "the end")
     landed = land(pid, pidfd, output, MOST)
+    assert landed is not None
+    return landed
+
+
+def row_of(*lines: str) -> list[Command]:
+    """Return shell lines as the first runs of jobs 1, 2, ..."""
+    blocks = (laid_out(os.environb), b"")
+    return [(seq, 1, ["/bin/sh", "-c", line], blocks, "/") for seq, line in enumerate(lines, 1)]
+
+
+def landed_of(launched: Launched | None) -> Landed:
+    """Return how a command ended that was waited for."""
+    assert launched is not None
+    landed = launched[4]
     assert landed is not None
     return landed
 
@@ -145,7 +171,7 @@ def test_what_it_took_and_printed_and_when_it_was_over_come_with_it(pad: Pad) ->
 def test_it_is_noted_as_the_lock_notes_any_other_with_its_pid_and_its_pipe(pad: Pad) -> None:
     launched = pad.launch("/bin/sleep", "600")
     assert launched is not None
-    pid, _, output, _ = launched
+    pid, _, output, _, _ = launched
 
     (leader,) = read_note(pad.lock.path).leaders
     os.kill(pid, signal.SIGKILL)
@@ -166,11 +192,9 @@ def test_it_leads_a_session_and_reads_nothing(pad: Pad) -> None:
 
 
 def test_it_has_no_descriptor_of_ours(pad: Pad) -> None:
-    launched = pad.launch("/bin/ls", "/proc/self/fd", patience_ms=PATIENCE_MS)
+    landed = landed_of(pad.launch("/bin/ls", "/proc/self/fd", patience_ms=PATIENCE_MS))
 
-    assert launched is not None
-    assert launched[3] is not None
-    assert (launched[3][3] or b"").split() == [b"0", b"1", b"2", b"3"]  # 3 is the folder ls itself reads
+    assert (landed[3] or b"").split() == [b"0", b"1", b"2", b"3"]  # 3 is the folder ls itself reads
 
 
 def test_every_signal_is_as_the_kernel_has_it_at_the_beginning(pad: Pad) -> None:
@@ -225,11 +249,9 @@ def test_a_variable_of_its_own_takes_the_place_of_one_that_all_have(own: bytes, 
 def test_words_that_are_not_text_reach_it_unchanged(pad: Pad) -> None:
     word = b"\xff\xfe".decode("utf-8", "surrogateescape")
 
-    launched = pad.launch("/usr/bin/printf", "%s", word, patience_ms=PATIENCE_MS)
+    landed = landed_of(pad.launch("/usr/bin/printf", "%s", word, patience_ms=PATIENCE_MS))
 
-    assert launched is not None
-    assert launched[3] is not None
-    assert launched[3][3] == b"\xff\xfe"
+    assert landed[3] == b"\xff\xfe"
 
 
 @pytest.mark.parametrize(
@@ -269,13 +291,13 @@ def test_a_module_of_another_version_is_left_alone(
 
 def test_one_that_cannot_be_noted_is_not_started(pad: Pad, tmp_path: Path) -> None:
     reading = os.open(pad.lock.path, os.O_RDONLY | os.O_CLOEXEC)
-    note = (reading, *pad.lock.start_note(1, 2, 0.0)[1:])
-    argv = ["/bin/sh", "-c", f"touch {tmp_path}/begun"]
+    _, place, size, ends, most = pad.lock.notes_from(1)
+    command = (1, 2, ["/bin/sh", "-c", f"touch {tmp_path}/begun"], (b"", b""), "/")
 
-    launched = launching.launch(argv, (b"", b""), "/", b"", pad.devnull, note, pad.reading, PATIENCE_MS, MOST)
+    launched = pad.launch_all([command], (reading, place, size, ends, most))
     os.close(reading)
 
-    assert launched is None
+    assert launched == ([], None)
     assert not (tmp_path / "begun").exists()
 
 
@@ -303,7 +325,7 @@ def test_what_no_program_can_be_given_is_not_started_this_way(pad: Pad, argv: tu
 def test_more_output_than_asked_for_stays_in_the_pipe(pad: Pad) -> None:
     launched = pad.launch("/bin/sh", "-c", f"head -c {MOST + 1} /dev/zero", patience_ms=PATIENCE_MS)
     assert launched is not None
-    _, _, output, landed = launched
+    _, _, output, _, landed = launched
 
     assert landed is not None
     assert landed[3] is None
@@ -314,11 +336,9 @@ def test_more_output_than_asked_for_stays_in_the_pipe(pad: Pad) -> None:
 def test_output_in_packets_is_taken_whole(pad: Pad) -> None:
     code = "import fcntl, os; fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT); os.write(1, b'aa'); os.write(1, b'bb')"
 
-    launched = pad.launch(sys.executable, "-S", "-c", code, patience_ms=PATIENCE_MS)
+    landed = landed_of(pad.launch(sys.executable, "-S", "-c", code, patience_ms=PATIENCE_MS))
 
-    assert launched is not None
-    assert launched[3] is not None
-    assert (launched[3][0], launched[3][3]) == (0, b"aabb")
+    assert (landed[0], landed[3]) == (0, b"aabb")
 
 
 def test_who_has_no_streams_of_its_own_starts_nothing_this_way(pad: Pad, tmp_path: Path) -> None:
@@ -370,9 +390,7 @@ def test_other_threads_go_on_while_one_waits(pad: Pad) -> None:
         launched = pad.launch("/bin/sleep", "600", patience_ms=PATIENCE_MS)
 
     # Had the thread to wait for us, we would have waited in vain.
-    assert launched is not None
-    assert launched[3] is not None
-    assert launched[3][0] == signal.SIGKILL
+    assert landed_of(launched)[0] == signal.SIGKILL
 
 
 def test_other_threads_go_on_while_one_starts_and_no_handler_of_ours_runs_in_it(pad: Pad) -> None:
@@ -409,12 +427,145 @@ def test_output_is_never_waited_for_that_somebody_else_may_read(pad: Pad) -> Non
 def test_land_says_nothing_of_one_that_runs(pad: Pad) -> None:
     launched = pad.launch("/bin/sleep", "600")
     assert launched is not None
-    pid, pidfd, output, _ = launched
+    pid, pidfd, output, _, _ = launched
 
     assert land(pid, pidfd, output, MOST) is None
 
     os.kill(pid, signal.SIGKILL)
     collected(launched)
+
+
+class TestRow:
+    """Several, one after the other, by one call."""
+
+    @pytest.fixture
+    def ends(self, pad: Pad) -> Notes:
+        """Where the row notes what begins and how it ended."""
+        assert pad.lock.expect_ends()
+        return pad.lock.notes_from(1, with_ends=True)
+
+    def test_the_end_of_each_is_noted_as_the_worker_notes_it_and_its_place_is_the_next_ones(
+        self, pad: Pad, ends: Notes
+    ) -> None:
+        lines = [":", "echo out", "printf 'a\"b\\\\c\\001\\377\\n'"]
+        before = clock.boot_s()
+
+        told, last = pad.launch_all(row_of(*lines), ends)
+
+        read = read_end_notes(pad.lock.path)
+        reports = [Report.of_success(*each) for each in told]
+        assert last is None
+        assert [report.output_tail for report in reports] == [b"", b"out\n", b'a"b\\c\x01\xff\n']
+        assert read is not None
+        assert list(read) == [(1, 1), (2, 1), (3, 1)]
+        for report, note in zip(reports, read.values(), strict=True):
+            assert report.can_be_noted
+            assert Report.of_note(note) == report.replace(begun_s=note["begun_s"], ended_s=note["ended_s"])
+            assert (note["begun_s"], note["ended_s"]) == pytest.approx((report.begun_s, report.ended_s))
+        times = [time for report in reports for time in (report.begun_s, report.ended_s)]
+        assert times == sorted(times)  # type: ignore[type-var]
+        assert before < times[0] < times[-1] < clock.boot_s()  # type: ignore[operator]
+        assert os.path.getsize(pad.lock.path) == 2 * RECORD_BYTES
+
+    def test_its_notes_read_as_those_of_the_worker_around_them(self, pad: Pad, ends: Notes) -> None:
+        report = Report.of_success(1, 2, b"x", 3.0, 4.0)
+        pad.lock.note_outcome(8, 1, report.as_note())
+
+        pad.launch_all(row_of(":"), pad.lock.notes_from(1, with_ends=True))
+        pad.lock.note_outcome(9, 1, report.as_note())
+
+        assert list(read_end_notes(pad.lock.path) or ()) == [(8, 1), (1, 1), (9, 1)]
+
+    @pytest.mark.parametrize(
+        "line, status, printed",
+        [("exit 3", 3 << 8, b""), ("kill -9 $$", 9, b""), (f"head -c {NOTED + 1} /dev/zero", 0, bytes(NOTED + 1))],
+        ids=["failed", "killed", "printed more than is noted"],
+    )
+    def test_one_of_which_more_is_to_be_said_ends_the_row_and_is_told_apart(
+        self, pad: Pad, ends: Notes, tmp_path: Path, line: str, status: int, printed: bytes
+    ) -> None:
+        noted, last = pad.launch_all(row_of(":", line, f"touch {tmp_path}/begun"), ends)
+
+        landed = landed_of(last)
+        assert (len(noted), landed[0], landed[3]) == (1, status, printed)
+        assert list(read_end_notes(pad.lock.path) or ()) == [(1, 1)]
+        assert not (tmp_path / "begun").exists()
+
+    def test_one_that_is_not_short_ends_the_row_and_is_told_apart(self, pad: Pad, ends: Notes, tmp_path: Path) -> None:
+        before = clock.boot_s()
+
+        noted, last = pad.launch_all(row_of(":", "exec sleep 600", f"touch {tmp_path}/begun"), ends, 100)
+        assert last is not None
+        (leader,) = read_note(pad.lock.path).leaders
+        os.kill(last[0], signal.SIGKILL)
+
+        assert (leader.seq, leader.run, leader.pid) == (2, 1, last[0])
+        assert before < last[3] < clock.boot_s()
+        assert (len(noted), collected(last)[0]) == (1, signal.SIGKILL)
+        assert not (tmp_path / "begun").exists()
+
+    def test_the_row_ends_when_others_have_something_to_say(self, pad: Pad, ends: Notes, tmp_path: Path) -> None:
+        say = f"echo x >/proc/{os.getpid()}/fd/{pad.writing}"
+
+        noted, last = pad.launch_all(row_of(":", say, f"touch {tmp_path}/begun"), ends)
+
+        if last is not None:  # they were heard before its end was
+            collected(last)
+        assert len(noted) + (last is not None) == 2
+        assert not (tmp_path / "begun").exists()
+
+    def test_none_begins_when_the_time_is_up(self, pad: Pad, ends: Notes, tmp_path: Path) -> None:
+        row = row_of(f"touch {tmp_path}/begun")
+
+        assert pad.launch_all(row, ends, until_s=clock.boot_s()) == ([], None)
+
+        assert not (tmp_path / "begun").exists()
+        assert len(pad.launch_all(row, ends, until_s=clock.boot_s() + 600)[0]) == 1
+
+    def test_a_disk_that_takes_no_more_ends_the_row(self, pad: Pad, ends: Notes, tmp_path: Path) -> None:
+        full = os.open("/dev/full", os.O_WRONLY | os.O_CLOEXEC)
+        lock, place, size, _, most = ends
+
+        noted, last = pad.launch_all(row_of(":", f"touch {tmp_path}/begun"), (lock, place, size, full, most))
+        os.close(full)
+
+        assert (noted, landed_of(last)[0]) == ([], 0)
+        assert not (tmp_path / "begun").exists()
+
+    @pytest.mark.parametrize("line", ["a\0b", "\ud800"])
+    def test_those_before_one_that_no_program_can_be_given_run_all_the_same(
+        self, pad: Pad, ends: Notes, tmp_path: Path, line: str
+    ) -> None:
+        noted, last = pad.launch_all(row_of(":", line, f"touch {tmp_path}/begun"), ends)
+
+        assert (len(noted), last) == (1, None)
+        assert not (tmp_path / "begun").exists()
+
+    def test_one_that_cannot_be_started_ends_the_row(self, pad: Pad, ends: Notes, tmp_path: Path) -> None:
+        first, second, third = row_of(":", ":", f"touch {tmp_path}/begun")
+
+        noted, last = pad.launch_all([first, (*second[:4], "/no/such/folder"), third], ends)
+
+        assert (len(noted), last) == (1, None)
+        assert not (tmp_path / "begun").exists()
+
+    def test_many_leave_nothing_open(self, pad: Pad, ends: Notes) -> None:
+        before = os.listdir("/proc/self/fd"), children()
+
+        noted, _ = pad.launch_all(row_of(*["echo x"] * 50), ends)
+
+        assert len(noted) == 50
+        assert (os.listdir("/proc/self/fd"), children()) == before
+
+    def test_other_threads_go_on_meanwhile(self, pad: Pad, ends: Notes, tmp_path: Path) -> None:
+        def let_it_go() -> None:
+            wait_for(lambda: [one for one in read_note(pad.lock.path).leaders if one.seq == 2] or None, "the second")
+            (tmp_path / "go").touch()
+
+        with in_a_thread(let_it_go):
+            noted, last = pad.launch_all(row_of(":", f"until test -e {tmp_path}/go; do sleep 0.01; done", ":"), ends)
+
+        assert (len(noted), last) == (3, None)
 
 
 def test_many_leave_nothing_open(pad: Pad) -> None:

@@ -28,12 +28,12 @@ class Report(Value):
     """When it was seen to be over, on the same clock."""
 
     @classmethod
-    def of_success(cls, cpu_ms: float, peak_kib: int, printed: bytes, begun_s: float, ended_s: float) -> "Report":
+    def of_success(cls, cpu_ms: int, peak_kib: int, printed: bytes, begun_s: float, ended_s: float) -> "Report":
         """Build that of a plain run that ended well, of which all that it printed is here."""
         return cls.of_row(
             (
                 EXITED_WELL,
-                round(cpu_ms),
+                cpu_ms,
                 peak_kib * 1024,
                 len(printed),
                 None,

@@ -6,7 +6,7 @@ long: what has not begun after a moment goes back in the line, and one command t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from queuectl.model.job import Claim
 
@@ -28,6 +28,7 @@ class Hand:
         self.late: set[int] = set()
         """The jobs that began later than they were taken."""
         self._until = NEVER
+        self._in_a_row = 1
         self._taken_at = 0.0
         self._pace_s = LONGEST_S
 
@@ -54,6 +55,15 @@ class Hand:
         if now > self._taken_at:
             self.late.add(claim.job.seq)
         return claim
+
+    @property
+    def next_in_a_row(self) -> "Sequence[Claim]":
+        """The next ones to begin in one call, where one that is not to be noted makes those behind it wait in vain."""
+        return self.claims[: self._in_a_row]
+
+    def note_row(self, *, is_whole: bool) -> None:
+        """Learn how a row went: after a whole one twice as many are begun, after any other a single one."""
+        self._in_a_row = min(MOST, 2 * self._in_a_row) if is_whole else 1
 
     def note_pace(self, ran_s: float) -> None:
         """Learn from a command how long they take: half of what is believed comes from the last one."""

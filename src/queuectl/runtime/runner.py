@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from queuectl.runtime.loop import Loop
     from queuectl.settings import Settings
     from queuectl.system.home import Home
-    from queuectl.system.launch import Landed
+    from queuectl.system.launch import Landed, Launched
     from queuectl.system.variables import Variables
 
 PUMP_AFTER_MS = 3
@@ -72,18 +72,7 @@ class Runner:
     _ended_s: float | None = None
     _empty_scans = 0
 
-    def __init__(
-        self,
-        claim: "Claim",
-        home: "Home",
-        settings: "Settings",
-        variables: "Variables",
-        pad: "Launchpad",
-        loop: "Loop",
-        kept_input: bytes | None = None,
-        is_patient: bool = False,
-    ) -> None:
-        """Start a command; a patient caller waits a moment for its end, while nothing else happens."""
+    def __init__(self, claim: "Claim", home: "Home", settings: "Settings", pad: "Launchpad", loop: "Loop") -> None:
         self.claim = claim
         self._home = home
         self._settings = settings
@@ -96,7 +85,6 @@ class Runner:
         self._begun_s = clock.boot_s()
         self._timeout_s, self._timeout_reason = longest_run(claim.job, settings.job_timeout)
         self._outputs: list[Output] = []
-        self._start(variables, kept_input, is_patient=is_patient)
 
     @property
     def elapsed_s(self) -> float:
@@ -158,7 +146,8 @@ class Runner:
         elif self._timeout_s and now >= self.started + self._timeout_s:
             self.stop(self._timeout_reason)
 
-    def _start(self, variables: "Variables", kept_input: bytes | None, *, is_patient: bool) -> None:
+    def start(self, variables: "Variables", kept_input: bytes | None = None, *, is_patient: bool = False) -> None:
+        """Start the command; a patient caller waits a moment for its end, while nothing else happens."""
         job = self.claim.job
         launch = job.launch_options
         shell = self._settings.shell if launch is None else launch.shell or self._settings.shell
@@ -199,20 +188,28 @@ class Runner:
     def _launch(self, argv: list[str], variables: "Variables", own: bytes, *, is_patient: bool) -> bool:
         """Start a plain command in one call; False means that it takes several."""
         job, pad = self.claim.job, self._pad
-        note = pad.lock.start_note(job.seq, job.run, self._begun_s)
         blocks = variables.blocks(own, has_others_names=job.env is not None)
         patience_ms = 0 if not is_patient or 0 < self._timeout_s < PUMP_AFTER_S else PUMP_AFTER_MS
-        others, most = self._loop.fileno(), self._settings.output_tail_bytes
-        start = argv, blocks, job.cwd or "/", pad.signals, pad.devnull
-        launched = quick.launch(*start, note, others, patience_ms, most)
+        command = job.seq, job.run, argv, blocks, job.cwd or "/"
+        where = pad.signals, pad.devnull, pad.lock.notes_from(job.seq), self._loop.fileno()
+        _, launched = quick.launch([command], *where, patience_ms, NEVER, self._settings.output_tail_bytes)
         if launched is None:
             return False
-        self._pid, self._pidfd, self._landing, landed = launched
+        self._take_over(launched)
+        return True
+
+    def go_on(self, launched: "Launched", kills_before: int) -> None:
+        """Look after one that was launched behind others, from when it began; the kernel had killed so often before."""
+        self.started -= self._begun_s - launched[3]
+        self._kills_before = kills_before
+        self._take_over(launched)
+
+    def _take_over(self, launched: "Launched") -> None:
+        self._pid, self._pidfd, self._landing, self._begun_s, landed = launched
         if landed is None:
             self._loop.watch_once(self._pidfd, self._on_exit)
         else:
             self._take(landed)
-        return True
 
     def _adopt_output(self) -> None:
         """Look after the output of a command that was launched in one call as after that of any other."""
@@ -316,7 +313,7 @@ class Runner:
     def _take(self, landed: "Landed") -> None:
         status, cpu_us, peak_kib, printed, self._ended_s = landed
         if status == 0 and printed is not None and self._script is None:
-            self.report = Report.of_success(cpu_us / 1000, peak_kib, printed, self._begun_s, self._ended_s)
+            self.report = Report.of_success(round(cpu_us / 1000), peak_kib, printed, self._begun_s, self._ended_s)
             return
         ended, kept = process.Ended.of_status(status, cpu_us / 1000, peak_kib), None
         if printed is None:

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 
+from queuectl import clock
 from queuectl.actions import settle as settling
 from queuectl.actions.connect import Target, settings_of
 from queuectl.actions.endings import has_ties
@@ -23,6 +24,7 @@ from queuectl.runtime.log import Log, one_line
 from queuectl.runtime.loop import Loop
 from queuectl.runtime.options import NOW_BYTE, WorkerOptions
 from queuectl.runtime.runner import Runner
+from queuectl.runtime.streak import run_through
 from queuectl.runtime.telling import say_ends
 from queuectl.runtime.tenure import Tenure
 from queuectl.runtime.wording import CANCEL, HAND_BACK, LAPSE
@@ -235,10 +237,42 @@ class Worker:
         is_patient = is_patient and self._options.slots == 1 and not self._running
         while hand.claims and busy < self._options.slots and not (self._order or self._heartbeat.is_given_up):
             until = min(self._settle_by, hand.until, self._next_orders)
-            if self._start(hand.begin(now), is_patient=is_patient and now < until):
+            if is_patient and now < until and self._run_through(now, until):
+                now = time.monotonic()
+                if self._running:
+                    busy += 1
+            elif self._start(hand.begin(now), is_patient=is_patient and now < until):
                 now = time.monotonic()
             else:
                 busy += 1
+
+    def _run_through(self, now: float, until: float) -> bool:
+        """Begin what is in hand, one plain short job after the other; False means that nothing could be begun so."""
+        until_s = clock.boot_s() + until - time.monotonic()  # should we be frozen from here on, none begins after that
+        if self._is_lapsing() or not self._heartbeat.is_renewed:
+            return False
+        hand = self._hand
+        noted, last = run_through(
+            hand.next_in_a_row, self._target.home, self._settings, self._variables, self._pad, self._loop, until_s
+        )
+        hand.note_row(is_whole=bool(noted) and last is None)
+        begun = len(noted) + (last is not None)
+        if not begun:
+            return False
+        ended = time.monotonic()
+        for _ in range(begun):
+            hand.begin(now)
+        for claim, _ in noted:
+            hand.note_pace((ended - now) / begun)
+            hand.late.discard(claim.job.seq)
+        if noted:
+            self._ended += noted
+            self._settle_by = min(self._settle_by, now + HOLD_S)
+        if last is not None and last.report is not None:
+            self._end(last, last.report, ended)
+        elif last is not None:
+            self._running.append(last)
+        return True
 
     def _settle_and_claim(self, now: float) -> None:
         if self._has_doubt or now - self._compared_at >= self._settings.worker_heartbeat_interval:
@@ -381,16 +415,9 @@ class Worker:
             self._ended.append((claim, Report(outcome=Outcome.lapsed())))
             self._settle_by = 0.0
             return False
-        runner = Runner(
-            claim,
-            self._target.home,
-            self._settings,
-            self._variables,
-            self._pad,
-            self._loop,
-            kept_input=None if claim.job.launch is None else self._kept_input(claim.job),
-            is_patient=is_patient,
-        )
+        kept_input = None if claim.job.launch is None else self._kept_input(claim.job)
+        runner = Runner(claim, self._target.home, self._settings, self._pad, self._loop)
+        runner.start(self._variables, kept_input, is_patient=is_patient)
         if runner.report is not None and not runner.is_starved:
             self._end(runner, runner.report, time.monotonic())
             return True

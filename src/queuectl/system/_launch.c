@@ -1,5 +1,5 @@
-/* The start and the end of a plain command, each in one call. What Python does around the kernel's work otherwise takes
- * a tenth of the time of the smallest command (docs/adr/0023-a-compiled-launch.md). launch.py beside it is what the
+/* The start and the end of plain commands, a call for each or one for a row of short ones. What Python does around the
+ * kernel's work otherwise takes a fifth of the time of the smallest command (docs/adr/0023-a-compiled-launch.md). launch.py beside it is what the
  * program uses; where this was not built, process.py and output.py do the same step by step.
  */
 #define _GNU_SOURCE
@@ -27,9 +27,9 @@
 #define CLONE_PIDFD 0x00001000
 #endif
 
-#define VERSION 1 /* raised with every change that launch.py or a command can notice; there it stands, too */
+#define VERSION 2 /* raised with every change that launch.py or a command can notice; there it stands, too */
 
-enum { STACK_BYTES = 64 << 10, MOST_RECORD_BYTES = 1024 };
+enum { STACK_BYTES = 64 << 10, MOST_RECORD_BYTES = 1024, HEAD_BYTES = 512 };
 
 struct start {
     char **words; /* the first is the program */
@@ -133,180 +133,344 @@ static char **words_of(PyObject *argv, PyObject *held)
     return words;
 }
 
-/* Write down what will tell the command: what is known of it, and the number of its pipe, in a record of some size. */
-static int note_start(int lock, off_t place, const char *known, Py_ssize_t known_size, Py_ssize_t size, int pipe)
+/* Where a worker notes what it runs: a record of some size in a file, and how its runs ended in another, or nowhere. */
+struct notes {
+    int lock;
+    long long place;
+    int size;
+    int ends; /* -1: how a run ended is noted by who called */
+    int most_printed; /* of a run that printed more, too */
+    int is_begun; /* whether a line of ours is in the latter */
+};
+
+/* A command that is over. */
+struct landing {
+    int status;
+    long long cpu_us;
+    long peak_kib;
+    char *printed; /* NULL where its pipe stays open, for there is more than was asked for */
+    int printed_size;
+    struct timespec ended;
+};
+
+/* One of several that are begun one after the other. */
+struct flight {
+    struct start start;
+    long long seq, run;
+    pid_t pid;
+    struct timespec begun;
+    struct landing landing;
+    enum { GROUNDED, UNDER_WAY, LANDED, NOTED } state;
+};
+
+/* Moments as liveness.py writes them, rounded as %.3f does; not by it, for in some languages a comma would stand there. */
+#define MOMENT "%lld.%03lld"
+#define WHOLE_S(moment) (milliseconds(moment) / 1000)
+#define REST_MS(moment) (milliseconds(moment) % 1000)
+
+static long long milliseconds(const struct timespec *moment)
+{
+    return moment->tv_sec * 1000LL + (moment->tv_nsec + 500000) / 1000000;
+}
+
+static double seconds(const struct timespec *moment)
+{
+    return (double)moment->tv_sec + (double)moment->tv_nsec / 1e9;
+}
+
+/* Write down what will tell the command: what is known of it, and the number of its pipe. */
+static int note_start(const struct notes *notes, const struct flight *flight)
 {
     char record[MOST_RECORD_BYTES];
     struct stat about;
     int length;
 
-    if (known_size >= size || size > MOST_RECORD_BYTES || fstat(pipe, &about) < 0)
+    if (notes->size > MOST_RECORD_BYTES || fstat(flight->start.output, &about) < 0)
         return 0;
-    memcpy(record, known, (size_t)known_size);
-    length = snprintf(record + known_size, (size_t)(size - known_size), "%llu", (unsigned long long)about.st_ino);
-    if (known_size + length >= size)
+    length = snprintf(record, (size_t)notes->size, "%10d %12d.000 %lld %lld " MOMENT " %llu", 0, 0, flight->seq,
+                      flight->run, WHOLE_S(&flight->begun), REST_MS(&flight->begun), (unsigned long long)about.st_ino);
+    if (length < 0 || length >= notes->size)
         return 0;
-    memset(record + known_size + length, ' ', (size_t)(size - known_size - length));
-    record[size - 1] = '\n';
-    return pwrite(lock, record, (size_t)size, place) == size;
+    memset(record + length, ' ', (size_t)(notes->size - length));
+    record[notes->size - 1] = '\n';
+    return pwrite(notes->lock, record, (size_t)notes->size, (off_t)notes->place) == notes->size;
 }
 
-/* Add the pid, and a moment at which it is surely the command's, as liveness.py writes both. */
-static void note_pid(int lock, off_t place, pid_t pid)
+/* Add the pid, and a moment at which it is surely the command's. */
+static void note_pid(const struct notes *notes, pid_t pid)
 {
     char words[64];
     struct timespec now;
 
     clock_gettime(CLOCK_BOOTTIME, &now);
-    /* Rounded as %.3f does; not by it, for in some languages a comma would stand there. */
-    long long now_ms = now.tv_sec * 1000LL + (now.tv_nsec + 500000) / 1000000;
-    int length = snprintf(words, sizeof words, "%10d %12lld.%03lld", (int)pid, now_ms / 1000, now_ms % 1000);
-    if (pwrite(lock, words, (size_t)length, place) != length)
+    int length = snprintf(words, sizeof words, "%10d %12lld.%03lld", (int)pid, WHOLE_S(&now), REST_MS(&now));
+    if (pwrite(notes->lock, words, (size_t)length, (off_t)notes->place) != length)
         return; /* no space: what the command carries in its environment still tells it */
 }
 
-/* Wait until a command has ended, `others` have something to say, or the patience is at its end; 1: it has ended. */
-static int wait_a_moment(int pidfd, int others, int patience_ms)
+/* Write down how a run ended that did well, as model/attempt.py does; 0: it could not be, or not wholly. */
+static int note_end(struct notes *notes, const struct flight *flight)
 {
-    struct pollfd watched[] = {{.fd = pidfd, .events = POLLIN}, {.fd = others, .events = POLLIN}};
-    int is_over;
+    const struct landing *landing = &flight->landing;
+    char *line = malloc(HEAD_BYTES + 6 * (size_t)landing->printed_size), *at = line;
+    ssize_t written;
 
-    if (patience_ms <= 0)
+    if (line == NULL)
         return 0;
-    Py_BEGIN_ALLOW_THREADS
-    is_over = poll(watched, 2, patience_ms) > 0 && watched[0].revents != 0;
-    Py_END_ALLOW_THREADS
-    return is_over;
+    if (!notes->is_begun)
+        *at++ = '\n'; /* the line before may have been cut off by a full disk */
+    at += sprintf(at, "[%lld, %lld, {\"cpu_ms\": %lld, \"peak_memory_bytes\": %lld, \"output_bytes\": %d, "
+                  "\"begun_s\": %lld.%09ld, \"ended_s\": %lld.%09ld", flight->seq, flight->run,
+                  (landing->cpu_us + 500) / 1000, landing->peak_kib * 1024LL, landing->printed_size,
+                  (long long)flight->begun.tv_sec, flight->begun.tv_nsec, (long long)landing->ended.tv_sec,
+                  landing->ended.tv_nsec);
+    if (landing->printed_size) {
+        at = stpcpy(at, ", \"output_tail\": \"");
+        for (int place = 0; place < landing->printed_size; place++) {
+            unsigned char byte = (unsigned char)landing->printed[place];
+            if (byte >= ' ' && byte < 127 && byte != '"' && byte != '\\')
+                *at++ = (char)byte;
+            else
+                at += sprintf(at, "\\u%04x", byte);
+        }
+        *at++ = '"';
+    }
+    at = stpcpy(at, "}]\n");
+    notes->is_begun = 1;
+    written = write(notes->ends, line, (size_t)(at - line));
+    free(line);
+    return written == at - line;
 }
 
-/* Read what waits in a pipe, and close it; NULL, without an exception and with the pipe open, where that cannot be.
+/* Wait until a command has ended, `others` have something to say, or the patience is at its end; 1: it has ended. */
+static int wait_a_moment(int pidfd, int others, int patience_ms, int *is_called)
+{
+    struct pollfd watched[] = {{.fd = pidfd, .events = POLLIN}, {.fd = others, .events = POLLIN}};
+
+    if (patience_ms <= 0 || poll(watched, 2, patience_ms) <= 0)
+        return 0;
+    *is_called = watched[1].revents != 0;
+    return watched[0].revents != 0;
+}
+
+/* Read what waits in a pipe, and close it; NULL, with the pipe open, where that cannot be.
  *
  * Never waits: the command may have made packets of its output, or left somebody behind who reads it, too. */
-static PyObject *read_waiting(int output, int waiting)
+static char *read_waiting(int output, int waiting, int *size)
 {
-    PyObject *printed = PyBytes_FromStringAndSize(NULL, waiting);
-    int flags, got = 0;
+    char *printed = malloc((size_t)waiting + 1);
+    int flags;
 
-    if (printed == NULL) {
-        PyErr_Clear();
-        return NULL;
+    *size = 0;
+    if (printed != NULL && waiting &&
+        ((flags = fcntl(output, F_GETFL)) < 0 || fcntl(output, F_SETFL, flags | O_NONBLOCK) < 0)) {
+        free(printed);
+        printed = NULL;
     }
-    if (waiting && ((flags = fcntl(output, F_GETFL)) < 0 || fcntl(output, F_SETFL, flags | O_NONBLOCK) < 0)) {
-        Py_DECREF(printed);
+    if (printed == NULL)
         return NULL;
-    }
-    while (got < waiting) {
-        ssize_t length = read(output, PyBytes_AsString(printed) + got, (size_t)(waiting - got));
+    while (*size < waiting) {
+        ssize_t length = read(output, printed + *size, (size_t)(waiting - *size));
         if (length < 0 && errno == EINTR)
             continue;
         if (length <= 0)
             break;
-        got += (int)length;
-    }
-    if (got < waiting) {
-        PyObject *shorter = PyBytes_FromStringAndSize(PyBytes_AsString(printed), got);
-        Py_DECREF(printed);
-        printed = shorter;
-        if (printed == NULL) {
-            PyErr_Clear();
-            return NULL;
-        }
+        *size += (int)length;
     }
     close(output);
     return printed;
 }
 
 /* Collect a command that has ended and close what led to it; where more than `most` bytes of its output wait, they stay
- * in its pipe, which stays open. Once it is collected nothing fails: how it ended cannot be had again. */
-static PyObject *collect(pid_t pid, int pidfd, int output, long long most)
+ * in its pipe, which stays open. 0: it has not ended; -1: nobody knows. Once it is collected nothing fails: how it
+ * ended cannot be had again. */
+static int collect(pid_t pid, int pidfd, int output, long long most, struct landing *landing)
 {
     struct rusage usage;
-    struct timespec now;
-    PyObject *printed;
-    int status, waiting = 0;
+    int waiting = 0;
 
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    pid_t found = wait4(pid, &status, WNOHANG, &usage);
-    if (found < 0)
-        return PyErr_SetFromErrno(PyExc_OSError);
-    if (found == 0)
-        Py_RETURN_NONE;
+    clock_gettime(CLOCK_BOOTTIME, &landing->ended);
+    pid_t found = wait4(pid, &landing->status, WNOHANG, &usage);
+    if (found <= 0)
+        return found;
     close(pidfd);
-    if (ioctl(output, FIONREAD, &waiting) < 0 || waiting > most || (printed = read_waiting(output, waiting)) == NULL)
-        printed = Py_NewRef(Py_None);
-    long long cpu_us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec +
-                       usage.ru_stime.tv_usec;
-    return Py_BuildValue("iLlNd", status, cpu_us, usage.ru_maxrss, printed,
-                         (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+    landing->cpu_us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec +
+                      usage.ru_stime.tv_usec;
+    landing->peak_kib = usage.ru_maxrss;
+    landing->printed = NULL;
+    if (ioctl(output, FIONREAD, &waiting) == 0 && waiting <= most)
+        landing->printed = read_waiting(output, waiting, &landing->printed_size);
+    return 1;
+}
+
+/* Note a command, start it, note its pid; 0: it could not be, and nothing is left of the try. */
+static int take_off(struct flight *flight, const struct notes *notes, int *output)
+{
+    struct start *start = &flight->start;
+    int ends[2];
+
+    if (start->words[0] == NULL || strchr(start->words[0], '/') == NULL || pipe2(ends, O_CLOEXEC) < 0)
+        return 0;
+    start->output = ends[1];
+    clock_gettime(CLOCK_BOOTTIME, &flight->begun);
+    flight->pid = -1;
+    /* Over its own streams the child would lose them, since they are to be closed when it becomes the command. */
+    if (start->input > 2 && ends[0] > 2 && ends[1] > 2 && note_start(notes, flight))
+        flight->pid = start_command(start);
+    if (flight->pid >= 0)
+        note_pid(notes, flight->pid);
+    close(ends[1]);
+    *output = ends[0];
+    if (flight->pid < 0)
+        close(ends[0]);
+    return flight->pid >= 0;
+}
+
+/* Begin one command after the other, and note how each ended, until one is not over within the patience, did not do
+ * well or printed much, until `others` have something to say or the time is up. Returns how many have begun. */
+static int fly(struct flight *flights, int count, struct notes *notes, int others, int patience_ms, double until,
+               long long most, int *output)
+{
+    struct timespec now;
+    int is_called = 0, begun = 0;
+
+    while (begun < count && !is_called) {
+        struct flight *flight = &flights[begun];
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        if (seconds(&now) >= until || !take_off(flight, notes, output))
+            break;
+        begun++;
+        flight->state = UNDER_WAY;
+        if (!wait_a_moment(flight->start.pidfd, others, patience_ms, &is_called) ||
+            collect(flight->pid, flight->start.pidfd, *output, most, &flight->landing) <= 0)
+            break;
+        flight->state = LANDED;
+        if (notes->ends < 0 || flight->landing.status || flight->landing.printed == NULL ||
+            flight->landing.printed_size > notes->most_printed || !note_end(notes, flight))
+            break;
+        flight->state = NOTED;
+    }
+    return begun;
+}
+
+static PyObject *printed_by(const struct landing *landing)
+{
+    if (landing->printed == NULL)
+        return Py_NewRef(Py_None);
+    return PyBytes_FromStringAndSize(landing->printed, landing->printed_size);
+}
+
+static PyObject *landed_of(const struct landing *landing)
+{
+    return Py_BuildValue("iLlNd", landing->status, landing->cpu_us, landing->peak_kib, printed_by(landing),
+                         seconds(&landing->ended));
+}
+
+/* Return what is to be told of those that have begun: all that are noted, and the last one where it is not. */
+static PyObject *told_of(const struct flight *flights, int begun, int output)
+{
+    PyObject *noted = PyList_New(0), *last = NULL;
+
+    for (int number = 0; noted != NULL && number < begun; number++) {
+        const struct flight *flight = &flights[number];
+        if (flight->state != NOTED) {
+            PyObject *landed = flight->state == LANDED ? landed_of(&flight->landing) : Py_NewRef(Py_None);
+            last = Py_BuildValue("iiidN", (int)flight->pid, flight->start.pidfd, output, seconds(&flight->begun), landed);
+            if (last == NULL)
+                Py_CLEAR(noted);
+            break;
+        }
+        PyObject *one = Py_BuildValue("LlNdd", (flight->landing.cpu_us + 500) / 1000, flight->landing.peak_kib,
+                                      printed_by(&flight->landing), seconds(&flight->begun),
+                                      seconds(&flight->landing.ended));
+        if (one == NULL || PyList_Append(noted, one) < 0)
+            Py_CLEAR(noted);
+        Py_XDECREF(one);
+    }
+    if (noted == NULL) {
+        Py_XDECREF(last);
+        return NULL;
+    }
+    return Py_BuildValue("NN", noted, last == NULL ? Py_NewRef(Py_None) : last);
+}
+
+/* Read how a command is to be started; 0, with an exception, where no program can be given that. */
+static int prepare(struct flight *flight, PyObject *command, PyObject *held)
+{
+    char *shared, *own;
+    Py_ssize_t shared_size, own_size;
+    PyObject *folder, *argv, *shared_bytes, *own_bytes;
+    struct start *start = &flight->start;
+
+    if (!PyArg_ParseTuple(command, "LLO!(SS)O", &flight->seq, &flight->run, &PyList_Type, &argv, &shared_bytes,
+                          &own_bytes, &folder) ||
+        PyBytes_AsStringAndSize(shared_bytes, &shared, &shared_size) < 0 ||
+        PyBytes_AsStringAndSize(own_bytes, &own, &own_size) < 0 ||
+        (start->folder = text_of(folder, held)) == NULL || (start->words = words_of(argv, held)) == NULL)
+        return 0;
+    start->variables = entries_of(shared, shared_size, own, own_size);
+    if (start->variables == NULL)
+        PyErr_NoMemory();
+    return start->variables != NULL;
 }
 
 PyDoc_STRVAR(launch_doc,
-             "launch(argv, (shared, own), folder, signals, input, (lock, place, known, size), others, patience_ms, most)\n"
-             "    -> (pid, pidfd, output, landed | None) | None\n\n"
-             "Note a command whose first word is a path, start it with its output in a pipe, note its pid. None: it\n"
-             "could not be, and nothing is left of the try; who does it step by step learns why. `landed` is what\n"
-             "`land` returns, where it has ended before the patience, and before `others` had anything to be read.");
+             "launch([(seq, run, argv, (shared, own), folder)], signals, input,\n"
+             "       (lock, place, size, ends, most_printed), others, patience_ms, until_s, most)\n"
+             "    -> ([noted], (pid, pidfd, output, begun_s, landed | None) | None)\n\n"
+             "Note a command whose first word is a path, start it with its output in a pipe, note its pid, wait for its\n"
+             "end, note that, and go on with the next one. A noted one is told as (cpu_ms, peak_kib, printed, begun_s,\n"
+             "ended_s). The last that has begun is told apart unless it is noted too; `landed` is what `land` returns,\n"
+             "where it has ended. One that could not be started is none, and nothing is left of the try: who does it\n"
+             "step by step learns why.");
 
 static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    char *shared, *own, *known;
-    Py_ssize_t shared_size, own_size, known_size, size;
-    PyObject *folder, *argv, *shared_bytes, *own_bytes, *signals, *known_bytes;
-    PyObject *held, *landed, *launched = NULL;
+    PyObject *commands, *signals, *held, *told = NULL;
+    struct notes notes = {0};
+    struct flight *flights;
+    double until;
+    long long most;
+    int input, others, patience_ms, count = 0, begun = 0, output = -1;
     static int is_busy; /* there is one stack */
-    struct start start = {0};
-    long long place, most;
-    int lock, others, patience_ms, ends[2] = {-1, -1};
-    pid_t pid = -1;
 
-    if (!PyArg_ParseTuple(arguments, "O!(SS)OSi(iLSn)iiL", &PyList_Type, &argv, &shared_bytes, &own_bytes, &folder,
-                          &signals, &start.input, &lock, &place, &known_bytes, &size, &others, &patience_ms, &most))
+    if (!PyArg_ParseTuple(arguments, "O!Si(iLiii)iidL", &PyList_Type, &commands, &signals, &input, &notes.lock,
+                          &notes.place, &notes.size, &notes.ends, &notes.most_printed, &others, &patience_ms, &until,
+                          &most))
         return NULL;
+    Py_ssize_t wanted = PyList_Size(commands);
+    flights = calloc((size_t)wanted + 1, sizeof *flights);
     held = PyList_New(0);
-    if (held == NULL || PyBytes_AsStringAndSize(shared_bytes, &shared, &shared_size) < 0 ||
-        PyBytes_AsStringAndSize(own_bytes, &own, &own_size) < 0 ||
-        PyBytes_AsStringAndSize(known_bytes, &known, &known_size) < 0 ||
-        (start.folder = text_of(folder, held)) == NULL || (start.words = words_of(argv, held)) == NULL)
-        goto done;
-    start.signals = (const unsigned char *)PyBytes_AsString(signals);
-    start.variables = entries_of(shared, shared_size, own, own_size);
-    if (start.variables != NULL && start.words[0] != NULL && strchr(start.words[0], '/') != NULL && !is_busy &&
-        pipe2(ends, O_CLOEXEC) == 0) {
-        start.output = ends[1];
-        is_busy = 1;
-        Py_BEGIN_ALLOW_THREADS /* a folder on a disk far away, or a slow one, holds up nobody else */
-        /* Over its own streams the child would lose them, since they are to be closed when it becomes the command. */
-        if (start.input > 2 && ends[0] > 2 && ends[1] > 2 &&
-            note_start(lock, (off_t)place, known, known_size, size, ends[1]))
-            pid = start_command(&start);
-        if (pid >= 0)
-            note_pid(lock, (off_t)place, pid);
-        close(ends[1]);
-        if (pid < 0)
-            close(ends[0]);
-        Py_END_ALLOW_THREADS
-        is_busy = 0;
+    if (flights == NULL || held == NULL) {
+        free(flights);
+        Py_XDECREF(held);
+        return PyErr_NoMemory();
     }
-    if (pid < 0) {
-        launched = Py_NewRef(Py_None);
-        goto done;
+    while (count < wanted && prepare(&flights[count], PyList_GetItem(commands, count), held)) {
+        flights[count].start.signals = (const unsigned char *)PyBytes_AsString(signals);
+        flights[count].start.input = input;
+        count++;
     }
-    if (wait_a_moment(start.pidfd, others, patience_ms))
-        landed = collect(pid, start.pidfd, ends[0], most);
-    else
-        landed = Py_NewRef(Py_None);
-    if (landed != NULL)
-        launched = Py_BuildValue("iiiN", (int)pid, start.pidfd, ends[0], landed);
-done:
-    if (launched == NULL && pid < 0 &&
-        (PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_ValueError))) {
-        PyErr_Clear();
-        launched = Py_NewRef(Py_None);
+    if (PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_ValueError)))
+        PyErr_Clear(); /* those before it can be started all the same */
+    if (!PyErr_Occurred()) {
+        if (!is_busy) {
+            is_busy = 1;
+            Py_BEGIN_ALLOW_THREADS /* a folder on a disk far away, or a command, holds up nobody else */
+            begun = fly(flights, count, &notes, others, patience_ms, until, most, &output);
+            Py_END_ALLOW_THREADS
+            is_busy = 0;
+        }
+        told = told_of(flights, begun, output);
     }
-    free(start.words);
-    free(start.variables);
-    Py_XDECREF(held);
-    return launched;
+    for (int number = 0; number <= count && number < wanted; number++) {
+        free(flights[number].start.words);
+        free(flights[number].start.variables);
+        free(flights[number].landing.printed);
+    }
+    free(flights);
+    Py_DECREF(held);
+    return told;
 }
 
 PyDoc_STRVAR(land_doc,
@@ -316,12 +480,21 @@ PyDoc_STRVAR(land_doc,
 
 static PyObject *land(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    int pid, pidfd, output;
+    int pid, pidfd, output, found;
     long long most;
+    struct landing landing = {0};
+    PyObject *landed;
 
     if (!PyArg_ParseTuple(arguments, "iiiL", &pid, &pidfd, &output, &most))
         return NULL;
-    return collect(pid, pidfd, output, most);
+    found = collect(pid, pidfd, output, most, &landing);
+    if (found < 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    if (found == 0)
+        Py_RETURN_NONE;
+    landed = landed_of(&landing);
+    free(landing.printed);
+    return landed;
 }
 
 static PyMethodDef methods[] = {

@@ -1,18 +1,16 @@
-from queuectl.system.launch import Landed
-from queuectl.system.liveness import StartNote
+from queuectl.system.launch import Command, Landed, Launched, Noted, Notes
 
 VERSION: int
 
 def launch(
-    argv: list[str],
-    variables: tuple[bytes, bytes],
-    folder: str,
+    commands: list[Command],
     signals: bytes,
     input: int,  # noqa: A002
-    note: StartNote,
+    notes: Notes,
     others: int,
     patience_ms: int,
+    until_s: float,
     most: int,
     /,
-) -> tuple[int, int, int, Landed | None] | None: ...
+) -> tuple[list[Noted], Launched | None]: ...
 def land(pid: int, pidfd: int, output: int, most: int, /) -> Landed | None: ...

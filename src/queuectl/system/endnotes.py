@@ -53,6 +53,12 @@ class EndNotes:
             return False
         return not self._is_cut
 
+    def lend(self) -> int:
+        """Return the descriptor, for who adds lines in our place, the last perhaps cut off; -1: there is none."""
+        if self._fd >= 0:
+            self._is_empty, self._is_cut = False, True
+        return self._fd
+
     def clear(self) -> None:
         """Forget everything: it is settled."""
         if self._is_empty:

@@ -1,4 +1,4 @@
-"""Launch: the start and the end of a plain command in one call each, by a compiled module, where that was built.
+"""Launch: the start and the end of plain commands, a call for each or for many, by a compiled module where it is built.
 
 Plain is a command that asks nothing of its process, names its program by a path and prints into one pipe. Every other
 one, and all of them where the module is missing (no C compiler when queuectl was installed) or of another version, is
@@ -9,7 +9,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from queuectl.system.liveness import StartNote
+Command = tuple[int, int, list[str], tuple[bytes, bytes], str]
+"""The number of its job and of its run, its words, its variables laid out in two parts, its folder."""
+
+Notes = tuple[int, int, int, int, int]
+"""Where what begins is noted: a descriptor, a place in its file, the bytes of a record; and where, how it ended.
+
+The second descriptor is -1 where ends are not to be noted. The last number is that of the bytes of output a note of an
+end may hold.
+"""
 
 Landed = tuple[int, int, int, bytes | None, float]
 """Its status as wait(2) has it, microseconds of processor time, KiB of memory, what it printed, when it was over.
@@ -17,8 +25,13 @@ Landed = tuple[int, int, int, bytes | None, float]
 What it printed is None where that was too much: it waits in the pipe, which is open still.
 """
 
+Launched = tuple[int, int, int, float, Landed | None]
+"""Its pid, its pidfd, where its output comes, when it began, and how it ended if it has."""
 
-_VERSION = 1
+Noted = tuple[int, int, bytes, float, float]
+"""Of one that did well, and of which that is noted: milliseconds of processor time, KiB, what it printed, its times."""
+
+_VERSION = 2
 _built: "ModuleType | None"
 try:
     from queuectl.system import _launch as _built
@@ -39,28 +52,28 @@ def is_of_another_version() -> bool:
 
 
 def launch(
-    argv: list[str],
-    variables: tuple[bytes, bytes],
-    folder: str,
+    commands: list[Command],
     signals: bytes,
     stdin: int,
-    note: "StartNote",
+    notes: Notes,
     others: int,
     patience_ms: int,
+    until_s: float,
     most_bytes: int,
-) -> "tuple[int, int, int, Landed | None] | None":
-    """Note a command, start it in a session of its own, note its pid; return pid, pidfd, and where its output comes.
+) -> "tuple[list[Noted], Launched | None]":
+    """Begin one command after the other, each noted and in a session of its own; return those noted, and the last.
 
     `signals` are those to be reset (process.changed_signals), a byte each. With some patience it waits a moment for the
-    end, as long as nothing is to be read of `others`, and collects what ended then as `land` does. None means that it
-    was not started, and nothing is left of the try: who does it step by step learns why.
+    end of each, as long as nothing is to be read of `others`, and notes it. It goes on with the next one where that is
+    done, and no moment of the boot-time clock has come; the last one comes back beside the others unless it is noted,
+    too. None means that the next was not started, and nothing is left of the try: who does it step by step learns why.
     """
     if _launch is None:
-        return None
-    launched: tuple[int, int, int, Landed | None] | None = _launch.launch(
-        argv, variables, folder, signals, stdin, note, others, patience_ms, most_bytes
+        return [], None
+    told: tuple[list[Noted], Launched | None] = _launch.launch(
+        commands, signals, stdin, notes, others, patience_ms, until_s, most_bytes
     )
-    return launched
+    return told
 
 
 def land(pid: int, pidfd: int, output: int, most_bytes: int) -> "Landed | None":

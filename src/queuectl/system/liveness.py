@@ -10,6 +10,7 @@ import os
 from enum import StrEnum
 
 from queuectl.errors import StoreUnreachable
+from queuectl.model.attempt import NOTED_OUTPUT_BYTES
 from queuectl.model.value import Value
 from queuectl.system.endnotes import EndNotes, path_of, read_end_notes, remove_left_notes
 from queuectl.system.home import Home, folder_of, remove_file
@@ -19,8 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-StartNote = tuple[int, int, bytes, int]
-"""A descriptor, where in its file, what to write there before the number of a pipe, and the bytes of the record."""
+    from queuectl.system.launch import Notes
 
 RECORD_BYTES = 128
 SUFFIX = ".lock"
@@ -111,10 +111,21 @@ class LifeLock:
         """Write down that this process lived, and renewed its lease, at a time on the boot-time clock."""
         self._put(0, _record(f"{now:.3f} {lease_s:.3f} {self._store}".encode()))
 
-    def start_note(self, seq: int, run: int, begun: float) -> StartNote:
-        """Return how to write down a command before it is started, for who does both at once: system/launch.py."""
-        words = _start_words(_NO_PID_YET, seq, run, begun)
-        return self._fd, self._place_of(seq) * RECORD_BYTES, words, RECORD_BYTES
+    def notes_from(self, seq: int, *, with_ends: bool = False) -> "Notes":
+        """Return where who launches commands, this one first, notes them in our place: system/launch.py."""
+        ends = self._ends.lend() if with_ends else -1
+        return self._fd, self._place_of(seq) * RECORD_BYTES, RECORD_BYTES, ends, NOTED_OUTPUT_BYTES
+
+    def noted_over(self, first: int, last: int | None) -> None:
+        """Learn that several were noted at the place of one, each when the end of the one before was noted.
+
+        What stands there now is `last`; None means that none is under way: the end of every one is noted.
+        """
+        place = self._places.pop(first)
+        if last is None:
+            self._let_go(place)
+        else:
+            self._places[last] = place
 
     def note_start(self, leader: Leader) -> None:
         """Write down a command that is about to be started."""
@@ -156,8 +167,7 @@ class LifeLock:
         place = self._places.pop(seq, None)
         self._unnoted.discard(seq)
         if place is not None:
-            self._free_places.append(place)
-            self._stale_places.add(place)
+            self._let_go(place)
         return True
 
     def forget_outcomes(self) -> None:
@@ -176,6 +186,11 @@ class LifeLock:
         self._ends.remove()
         remove_file(self.path)
         os.close(self._fd)
+
+    def _let_go(self, place: int) -> None:
+        """Let the next command be noted where the end of the one that stands there is noted."""
+        self._free_places.append(place)
+        self._stale_places.add(place)
 
     def _place_of(self, seq: int) -> int:
         place = self._places.get(seq)

@@ -76,7 +76,7 @@ def _launch() -> str:
         return "compiled launch"
     if is_of_another_version():
         return "no compiled launch (what was built is of another version: install queuectl again)"
-    return "no compiled launch (install it where there is a C compiler: commands start a tenth quicker)"
+    return "no compiled launch (install it where there is a C compiler: short commands run a fifth quicker)"
 
 
 _INSTALL = "install it: pip install 'queuectl[postgres]'"
