@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,23 +31,33 @@ class Spent:
 def spend(argv: Sequence[str], environ: Mapping[str, str], stdin: bytes = b"") -> Spent:
     """Run a command to its end, output thrown away; it must succeed."""
     begun = time.perf_counter()
-    process = _start(argv, environ, subprocess.PIPE)
-    assert process.stdin is not None
-    process.stdin.write(stdin)
-    process.stdin.close()
-    cpu_s = _reap(process)
+    with _started(argv, environ, subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        cpu_s = _reap(process)
     return Spent(wall_s=time.perf_counter() - begun, cpu_s=cpu_s)
 
 
 def spend_together(argv: Sequence[str], copies: int, environ: Mapping[str, str]) -> Spent:
     """Run copies of a command side by side until the last has ended."""
     begun = time.perf_counter()
-    cpu_s = sum([_reap(process) for process in [_start(argv, environ, subprocess.DEVNULL) for _ in range(copies)]])
+    with ExitStack() as stack:
+        started = [stack.enter_context(_started(argv, environ, subprocess.DEVNULL)) for _ in range(copies)]
+        cpu_s = sum([_reap(process) for process in started])
     return Spent(wall_s=time.perf_counter() - begun, cpu_s=cpu_s)
 
 
-def _start(argv: Sequence[str], environ: Mapping[str, str], stdin: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(argv, env=environ, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+@contextmanager
+def _started(argv: Sequence[str], environ: Mapping[str, str], stdin: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Give a command that does not outlive us, should we be told to stop before its end."""
+    process = subprocess.Popen(argv, env=environ, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            process.wait()
 
 
 def _reap(process: subprocess.Popen[bytes]) -> float:
