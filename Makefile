@@ -43,8 +43,9 @@ docs: .venv/.dev ## Write docs/states.md and docs/reference.md from the code
 screenshots: .venv/.dev ## Take the pictures of the dashboard in docs/images anew (needs Chromium)
 	@$(PY) -m docs.screenshots $(ARGS)
 
-bench: .venv/.dev .venv-peers/.installed ## Measure everything side by side, peers too (about 12 minutes); ARGS='--only drain' picks some
-	@sh benchmarks/packages.sh
+bench: .venv/.dev ## Measure everything side by side, installing peers (about 12 minutes); ARGS='--only drain' picks some
+	@names=$$($(PY) -m benchmarks full --names $(ARGS)) || exit $$?; \
+	case " $$names " in *' peers '*) $(MAKE) --no-print-directory .venv-peers/.installed && sh benchmarks/packages.sh;; esac
 	@$(PY) -m benchmarks full $(ARGS)
 
 bench-dashboard: .venv/.dev ## Measure the dashboard beside a million jobs (about 4 minutes)

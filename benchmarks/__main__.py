@@ -1,4 +1,6 @@
-"""`python -m benchmarks quick|full|dashboard [--only WORD]...`: measure, print each figure as it is known, write it.
+"""`python -m benchmarks quick|full|dashboard [--only WORD]... [--names]`: measure, print each figure as it is known.
+
+What was measured is written to benchmarks/results/.
 
 Exits 1 where a workload fails; all but `quick` also where a budget is missed and, without --only, where one was not
 judged or a peer that must run did not. Exits 2 at once where a whole run could draw no plots.
@@ -36,6 +38,9 @@ LEFT_OUT = {QUICK: ("output", DASHBOARD, "peers"), FULL: (DASHBOARD,)}
 def main() -> int:
     """Measure what is asked for."""
     asked = _arguments()
+    if asked.names:
+        print(*_chosen(asked.size, asked.only))
+        return 0
     if not _can_draw():
         print(NO_PLOTS, file=sys.stderr)
         if not asked.only:
@@ -86,7 +91,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", choices=MODULES, metavar="WORD", default=[], help=f"one of: {', '.join(MODULES)}"
     )
-    return parser.parse_args()
+    parser.add_argument("--names", action="store_true", help="say what would be measured, and measure nothing")
+    asked = parser.parse_args()
+    if asked.size == DASHBOARD and asked.only:
+        parser.error(f"{DASHBOARD} measures nothing else: leave out --only, or say: full --only {asked.only[0]}")
+    return asked
 
 
 def _chosen(size: str, only: list[str]) -> list[str]:

@@ -1,9 +1,10 @@
 """A worker without commands: it claims and settles as a worker does, so that only the store is measured.
 
 `python -m benchmarks.bareworker JOBS [handful]` adds jobs to a fresh SQLite file and works them off, for a profiler.
+Two such runs with more and with fewer tell what a job takes: one alone has the start of it all in it.
 """
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -116,10 +117,15 @@ class BareWorker:
 
 def main() -> None:
     """Work off as many jobs as asked for."""
-    jobs, by_the_handful = int(sys.argv[1]), "handful" in sys.argv[2:]
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.bareworker", description="Claim and settle, no commands."
+    )
+    parser.add_argument("jobs", type=int, help="how many to add and to work off")
+    parser.add_argument("way", nargs="?", choices=["handful"], help="several in one transaction, as short jobs are")
+    asked = parser.parse_args()
     with sqlite_store() as target, closing(BareWorker(target)) as worker:
-        worker.submit(jobs)
-        (worker.work_off_by_the_handful if by_the_handful else worker.work_off)(jobs)
+        worker.submit(asked.jobs)
+        (worker.work_off_by_the_handful if asked.way else worker.work_off)(asked.jobs)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 FIGURES = "figures"
 """The mark of the block that holds them; the others of docs/performance.md are in story.py."""
 PLOTS = "../benchmarks/results/"
+XARGS = "xargs"
 HEAD = "| what | ratio (lowest to highest) | absolute | budget |\n|---|---|---|---|\n"
 
 
@@ -117,9 +118,11 @@ def summary(result: Result) -> str:
 def missed_text(result: Result) -> str:
     """Say plainly which budgets are missed, whatever else is shown."""
     missed, judged = verdict.missed(result.figures), verdict.judged(result.figures)
+    if not judged:
+        return "None of these figures has a budget.\n"
     if not missed:
         return f"All {len(judged)} figures with a budget are within it.\n"
-    heading = f"**Of {len(judged)} figures with a budget, {len(missed)} miss it:**"
+    heading = f"**Of {len(judged)} figures with a budget, {len(missed)} miss{'es' * (len(missed) == 1)} it:**"
     return f"{heading}\n\n{table(replace(each, note='') for each in missed)}"
 
 
@@ -152,7 +155,11 @@ def _cells(figure: Figure) -> tuple[str, ...]:
 
 
 def _durability(result: Result) -> str:
-    lines = "".join(f"- {side}: {kept}\n" for side, kept in result.durability.items())
+    units = {figure.unit for found in result.figures.values() for figure in found}
+    sides = {
+        side: kept for side, kept in result.durability.items() if side != XARGS or any(XARGS in unit for unit in units)
+    }
+    lines = "".join(f"- {side}: {kept}\n" for side, kept in sides.items())
     return f"What each side still has after a power cut:\n\n{lines}"
 
 

@@ -7,6 +7,7 @@ from benchmarks import contenders
 from benchmarks.bench import POSTGRES, SQLITE
 from benchmarks.figures import Figure, number
 from benchmarks.workloads.core import BY_THE_HANDFUL, ONE_BY_ONE
+from queuectl.runtime.hand import TAKE_S
 
 Figures = Mapping[str, Sequence[Figure]]
 """By workload."""
@@ -19,6 +20,8 @@ LOADS = (
     ("commands of 10 ms, 100 at once (on as many cores)", 0.01),
 )
 """What people run, and how many seconds one takes."""
+_SHARED_MS = round(TAKE_S * 1000 / 2)
+"""What takes less is taken at least two at a time by a worker with one slot."""
 
 
 def where_the_time_goes(figures: Figures) -> str:
@@ -77,7 +80,9 @@ def how_far_one_file_goes(figures: Figures) -> str:
     )
     return (
         f"Several processes that do nothing but claim and settle brought one file to {number(most)} jobs a second, a "
-        f"transaction each; short ones, which are taken by the handful, to {number(short_most)}. By that:\n\n"
+        f"transaction each; short ones, which are taken by the handful, to {number(short_most)}. By that, the no-ops "
+        f"by the handful and all others by a transaction each (those of less than {_SHARED_MS} ms share some, so that "
+        f"what stands there is the most they can need):\n\n"
         f"| what you have | jobs a second | of what the file takes |\n|---|---|---|\n{rows}\n"
         f"With more workers than cores a drain gets slower, as it does by `xargs`; no-ops a second by `worker start`: "
         f"{widths}.\n"

@@ -1,6 +1,7 @@
-"""Peers: what people use today, running the same command through one driver; what is missing is named with its reason.
+"""Peers: what people use today, running one command that writes into a fifo, and so not what the drains above run.
 
-Everything is queued, then the workers start; a drain ends when every command has written its byte into a fifo.
+What is missing is named with its reason. Everything is queued, then the workers start; a drain ends when every command
+has written its byte into the fifo.
 """
 
 import statistics

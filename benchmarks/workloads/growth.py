@@ -32,6 +32,7 @@ ROUNDS = 5
 CLAIM, ENQUEUE, EMPTY_LOG = "claim + settle", "enqueue", "emptying of the log"
 SERIES = {CLAIM: 0, ENQUEUE: 1, EMPTY_LOG: 2}
 """What is measured in a cycle, by its place in what that returns."""
+SAME = "two empty queues: how far apart the same is measured twice"
 NOTES = {
     ENQUEUE: f"in one process, start-up left out; the median of {SINGLE_JOBS} in each round",
     EMPTY_LOG: "for each job of a round; the supervisor does it beside the workers",
@@ -111,7 +112,7 @@ def _claim_figures(kind: str, plain: Target, crowded: Target, rows: int) -> Iter
             absolute_unit="us",
             budget=BUDGETS["growth"] if rows and series != EMPTY_LOG else None,
             is_headline=series == CLAIM and rows == ALL,
-            note=crowds_text(rows) if series == CLAIM else NOTES[series],
+            note=crowds_text(rows) if series == CLAIM else NOTES[series] + (f"; {SAME}" if not rows else ""),
             values=_values(series, kind, rows),
         )
 
@@ -173,7 +174,7 @@ def crowds_text(rows: int) -> str:
     """Say how many there are of what."""
     sizes = crowd_sizes(rows)
     if not rows:
-        return "two empty queues: how far apart the same is measured twice"
+        return SAME
     same = min(sizes.values())
     over = "" if max(sizes.values()) == same else f", {max(sizes.values()) - same:,} more {stores.COMPLETED}"
     return f"{same:,} each: {', '.join(stores.CROWDS)}{over}"

@@ -54,3 +54,25 @@ def test_the_whole_runs_measure_everything_once_and_judge_every_budget() -> None
 
 def test_what_is_asked_for_is_measured_alone() -> None:
     assert program._chosen(FULL, [DASHBOARD, "core"]) == ["core", DASHBOARD]
+
+
+def test_what_would_be_measured_is_said_before_anything_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "full", "--names", "--only", "peers", "--only", "core"])
+
+    assert program.main() == 0
+
+    assert capsys.readouterr().out == "core peers\n"
+
+
+def test_the_run_of_the_dashboard_measures_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "dashboard", "--only", "core"])
+
+    with pytest.raises(SystemExit) as refused:
+        program.main()
+
+    assert refused.value.code == 2
+    assert "full --only core" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_what_is_measured_says_when_and_at_which_commit(write: Callable[[Result]
 def test_every_missed_budget_comes_first_headline_or_not(write: Callable[[Result], str]) -> None:
     text = write(replace(RESULT, figures={"drain": [DRAIN, ASIDE, SLOW]}))
 
-    assert "**Of 2 figures with a budget, 1 miss it:**" in text
+    assert "**Of 2 figures with a budget, 1 misses it:**" in text
     first, second = (text.index(f"| {figure.what} |") for figure in (SLOW, DRAIN))
     assert first < second
     assert "at least 1x: **missed** |" in text
