@@ -127,7 +127,7 @@ class Bench:
         end_left([Left(mark=f"{self.worker_id}:")])
         self.pad.close()
         self.lock.release()
-        self.loop._epoll.close()
+        self.loop.close()
 
 
 def has_printed(runner: Runner) -> bool:

@@ -1,6 +1,7 @@
 """The poll loop: one wait with a deadline, a callback per descriptor."""
 
 import os
+import select
 import time
 
 import pytest
@@ -36,6 +37,27 @@ def test_a_time_that_has_passed_does_not_wait() -> None:
     Loop().turn(begun - 100)
 
     assert time.monotonic() - begun < 60
+
+
+def test_another_thread_may_end_its_waiting_once() -> None:
+    loop, begun = Loop(), time.monotonic()
+    loop.ring()
+
+    is_told = select.select([loop.fileno()], [], [], 0)[0] != []
+    loop.turn(begun + 60)
+    took_s = time.monotonic() - begun
+
+    assert is_told
+    assert took_s < 60
+    assert select.select([loop.fileno()], [], [], 0)[0] == []
+
+
+def test_nothing_of_it_stays_open() -> None:
+    before = os.listdir("/proc/self/fd")
+
+    Loop().close()
+
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_what_is_readable_is_called_back_at_once() -> None:

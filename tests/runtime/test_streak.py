@@ -1,28 +1,36 @@
 """Streak: which jobs one call begins one after the other, and what becomes of the one that ends it."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from queuectl import clock
 from queuectl.model.job import Claim, dumps
 from queuectl.model.verdict import OutcomeKind
+from queuectl.runtime import streak
 from queuectl.runtime.runner import NEVER, PUMP_AFTER_S, Runner
 from queuectl.runtime.streak import run_through
-from queuectl.runtime.wording import FILE_COMMAND_BYTES
+from queuectl.runtime.wording import FILE_COMMAND_BYTES, HAND_BACK
 from queuectl.system import launch as quick
 from queuectl.system import oom
 from queuectl.system.endnotes import read_end_notes
 from queuectl.system.liveness import read_note
+from queuectl.system.process import Processes
 from queuectl.system.variables import Variables
 from tests.runtime.running import IN_ONE_CALL, STEP_BY_STEP, Bench, a_job, start_by, the_settings
+
+PATIENCE_MS = 500
+"""Enough for a command that does nothing, and what one takes at least that sleeps."""
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     """Somewhere to run commands."""
     start_by(IN_ONE_CALL, monkeypatch)
+    monkeypatch.setattr(streak, "PUMP_AFTER_MS", 20_000)  # however slow this machine is
     bench = Bench(tmp_path / "home")
     assert bench.lock.expect_ends()
     yield bench
@@ -107,18 +115,42 @@ def test_without_the_compiled_module_none_begins_so(bench: Bench, monkeypatch: p
     assert run_all(bench, *claims_of(bench, ":")) == ([], None)
 
 
-def test_the_one_that_ends_a_streak_has_a_runner_from_when_it_began(bench: Bench) -> None:
+def test_the_one_that_ends_a_streak_has_a_runner_from_when_it_began(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streak, "PUMP_AFTER_MS", PATIENCE_MS)
     first, second, third = claims_of(bench, ":", "sleep 600", ":")
 
     noted, last = run_all(bench, first, changed(second, timeout_ms=100), third)
     (leader,) = read_note(bench.lock.path).leaders
     assert last is not None
+    has_run_s = last.elapsed_s
     report = bench.finish(last)
 
     assert (noted, last.claim.job.seq) == ([(1, b"")], 2)
     assert (leader.seq, leader.pid) == (2, last.pid)
+    assert has_run_s >= PATIENCE_MS / 1000
     assert report.outcome.kind is OutcomeKind.TIMED_OUT
     assert report.begun_s == pytest.approx(leader.begun, abs=0.001)
+
+
+def test_the_sleep_of_the_machine_is_not_the_time_of_a_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streak, "PUMP_AFTER_MS", PATIENCE_MS)
+    (claim,) = claims_of(bench, "sleep 600")
+    boot_s, began = clock.boot_s, time.monotonic()
+    monkeypatch.setattr(clock, "boot_s", lambda: boot_s() + 3600)
+
+    _, last = run_all(bench, changed(claim, timeout_ms=3_000_000))
+    assert last is not None
+    latest = time.monotonic() - began
+    has_run_s = last.elapsed_s
+    last.tick(time.monotonic(), Processes())
+    is_stopped = last._stop_reason is not None
+    last.stop(HAND_BACK, grace_s=0.0)
+    bench.finish(last)
+
+    assert has_run_s <= latest + 1
+    assert not is_stopped
 
 
 @pytest.mark.parametrize("kills, kind", [(1, OutcomeKind.OUT_OF_MEMORY), (0, OutcomeKind.KILLED)])

@@ -17,7 +17,7 @@ from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import State
 from queuectl.model.verdict import MAX_LOSSES, OutcomeKind
-from queuectl.runtime import hand
+from queuectl.runtime import hand, streak
 from queuectl.runtime import worker as worker_module
 from queuectl.runtime.enlist import register
 from queuectl.runtime.log import TEXT, Log
@@ -26,7 +26,7 @@ from queuectl.runtime.runner import PUMP_AFTER_MS
 from queuectl.runtime.wording import HAND_BACK
 from queuectl.runtime.worker import SETTINGS_EVERY_S, Worker
 from queuectl.store import attempts, config, jobs, workers
-from queuectl.store.database import Database
+from queuectl.store.database import Database, Tx
 from queuectl.store.moves import request_cancel
 from queuectl.system import launch as quick
 from queuectl.system.endnotes import path_of
@@ -451,14 +451,10 @@ def test_a_row_of_commands_ends_when_there_is_something_else_to_see_to(
     start_by(IN_ONE_CALL, monkeypatch)
     for _ in range(40):
         add_job(db, command="true")
-    let_it_be_quick(worker)
     worker._hand._in_a_row = hand.MOST
-    with monkeypatch.context() as waiting:
-        waiting.setattr(worker, "_begin", lambda *_, **__: None)
-        worker._turn()
-    held = in_hand(worker)
+    held = take_in_hand(worker, monkeypatch)
 
-    os.eventfd_write(worker._heartbeat._bell, 1)
+    worker._loop.ring()
     worker._run_through(time.monotonic(), time.monotonic() + 600.0)
 
     assert len(held) > 2
@@ -467,17 +463,99 @@ def test_a_row_of_commands_ends_when_there_is_something_else_to_see_to(
     stop_all(worker)
 
 
+@pytest.mark.parametrize("fault", ["lapsing", "not renewed"])
+def test_no_row_begins_while_the_lease_is_in_doubt(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    start_by(IN_ONE_CALL, monkeypatch)
+    add_job(db, command="true")
+    held = take_in_hand(worker, monkeypatch)
+    if fault == "lapsing":
+        monkeypatch.setattr(worker, "_is_lapsing", lambda: True)
+    else:
+        worker._heartbeat.is_renewed = False
+
+    has_begun = worker._run_through(time.monotonic(), time.monotonic() + 600.0)
+
+    assert (has_begun, in_hand(worker)) == (False, held)
+
+
+def test_what_went_well_in_a_row_is_settled_within_a_moment_and_the_next_row_is_longer(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_by(IN_ONE_CALL, monkeypatch)
+    monkeypatch.setattr(streak, "PUMP_AFTER_MS", 20_000)  # however slow this machine is
+    for _ in range(6):
+        add_job(db, command="true")
+    held = take_in_hand(worker, monkeypatch)
+    begun = time.monotonic()
+    worker._hand._pace_s = 600.0
+
+    sizes = []
+    for _ in range(2):
+        worker._run_through(begun, begun + 600.0)
+        sizes.append(len(worker._hand.next_in_a_row))
+
+    assert sizes == [2, 3]  # of the four that may, no more are left
+    assert [claim.job.seq for claim, _ in worker._ended] == held[:3]
+    assert worker._settle_by <= begun + hand.HOLD_S
+    assert worker._hand.late == set()
+    assert worker._hand._pace_s < 600.0 / 4
+
+
+def test_a_row_that_is_broken_off_makes_the_next_one_short(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_by(IN_ONE_CALL, monkeypatch)
+    monkeypatch.setattr(streak, "PUMP_AFTER_MS", 20_000)  # however slow this machine is
+    for command in ("true", "exit 3", "true", "true"):
+        add_job(db, command=command)
+    held = take_in_hand(worker, monkeypatch)
+    worker._hand._in_a_row = 4
+
+    worker._run_through(time.monotonic(), time.monotonic() + 600.0)
+
+    assert in_hand(worker) == held[2:]
+    assert len(worker._hand.next_in_a_row) == 1
+
+
+def test_one_given_up_for_dead_begins_nothing_of_its_hand_when_it_learns_of_it_first(
+    worker: Worker, db: Database, tmp_path: Path
+) -> None:
+    for command in ("sleep 600", f"touch {tmp_path}/a", f"touch {tmp_path}/b"):
+        add_job(db, command=command)
+    let_it_be_quick(worker)
+    worker._turn()
+    held = in_hand(worker)
+
+    def close_its_row(tx: Tx) -> bool:
+        row = workers.get(tx, worker._identity.id)
+        return row is not None and workers.give_up(tx, row)
+
+    is_given_up = db.write(close_its_row)
+    with pytest.raises(SystemExit):
+        worker._take_orders(time.monotonic())
+
+    assert (len(held), is_given_up) == (2, True)
+    assert list(tmp_path.glob("?")) == []
+
+
+def take_in_hand(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let a worker take what there is and begin none of it; return the numbers."""
+    let_it_be_quick(worker)
+    with monkeypatch.context() as waiting:
+        waiting.setattr(worker, "_begin", lambda *_, **__: None)
+        worker._turn()
+    return in_hand(worker)
+
+
 def test_a_worker_that_is_frozen_after_it_looked_at_its_lease_begins_no_row(
     worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_by(IN_ONE_CALL, monkeypatch)
     for _ in range(3):
         add_job(db, command="true")
-    let_it_be_quick(worker)
-    with monkeypatch.context() as waiting:
-        waiting.setattr(worker, "_begin", lambda *_, **__: None)
-        worker._turn()
-    held = in_hand(worker)
+    held = take_in_hand(worker, monkeypatch)
     until = time.monotonic() + 0.05
 
     def be_frozen() -> bool:

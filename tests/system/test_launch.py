@@ -1,6 +1,7 @@
 """Launch: a plain command is noted, started and collected in one call each, and a try that fails leaves nothing."""
 
 import os
+import resource
 import runpy
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from queuectl import clock
 from queuectl.model.attempt import NOTED_OUTPUT_BYTES as NOTED
 from queuectl.model.attempt import Report
 from queuectl.system import launch as launching
-from queuectl.system.endnotes import read_end_notes
+from queuectl.system.endnotes import path_of, read_end_notes
 from queuectl.system.home import Home
 from queuectl.system.launch import Command, Landed, Launched, Noted, Notes, land
 from queuectl.system.limits import close_inherited_on_exec
@@ -58,7 +59,7 @@ class Pad:
     ) -> Launched | None:
         """Start a command as run 2 of job 1."""
         command = (1, 2, list(argv), (laid_out(os.environb), own), folder)
-        noted, launched = self.launch_all([command], self.lock.notes_from(1), patience_ms, signals=signals)
+        noted, launched = self.launch_all([command], self.lock.notes_for(1), patience_ms, signals=signals)
         assert noted == []
         return launched
 
@@ -271,6 +272,7 @@ def test_of_one_that_cannot_start_nothing_is_left(pad: Pad, argv: tuple[str, ...
     assert pad.launch(*argv, folder=folder, patience_ms=PATIENCE_MS) is None
 
     assert (os.listdir("/proc/self/fd"), children()) == before
+    assert read_note(pad.lock.path).leaders == ()
 
 
 @pytest.mark.parametrize(
@@ -291,7 +293,7 @@ def test_a_module_of_another_version_is_left_alone(
 
 def test_one_that_cannot_be_noted_is_not_started(pad: Pad, tmp_path: Path) -> None:
     reading = os.open(pad.lock.path, os.O_RDONLY | os.O_CLOEXEC)
-    _, place, size, ends, most = pad.lock.notes_from(1)
+    _, place, size, ends, most = pad.lock.notes_for(1)
     command = (1, 2, ["/bin/sh", "-c", f"touch {tmp_path}/begun"], (b"", b""), "/")
 
     launched = pad.launch_all([command], (reading, place, size, ends, most))
@@ -442,7 +444,7 @@ class TestRow:
     def ends(self, pad: Pad) -> Notes:
         """Where the row notes what begins and how it ended."""
         assert pad.lock.expect_ends()
-        return pad.lock.notes_from(1, with_ends=True)
+        return pad.lock.notes_for_row(1)
 
     def test_the_end_of_each_is_noted_as_the_worker_notes_it_and_its_place_is_the_next_ones(
         self, pad: Pad, ends: Notes
@@ -471,23 +473,30 @@ class TestRow:
         report = Report.of_success(1, 2, b"x", 3.0, 4.0)
         pad.lock.note_outcome(8, 1, report.as_note())
 
-        pad.launch_all(row_of(":"), pad.lock.notes_from(1, with_ends=True))
+        pad.launch_all(row_of(":"), pad.lock.notes_for_row(1))
         pad.lock.note_outcome(9, 1, report.as_note())
 
         assert list(read_end_notes(pad.lock.path) or ()) == [(8, 1), (1, 1), (9, 1)]
 
     @pytest.mark.parametrize(
         "line, status, printed",
-        [("exit 3", 3 << 8, b""), ("kill -9 $$", 9, b""), (f"head -c {NOTED + 1} /dev/zero", 0, bytes(NOTED + 1))],
-        ids=["failed", "killed", "printed more than is noted"],
+        [
+            ("exit 3", 3 << 8, b""),
+            ("kill -9 $$", 9, b""),
+            (f"head -c {NOTED + 1} /dev/zero", 0, bytes(NOTED + 1)),
+            (f"head -c {MOST + 1} /dev/zero", 0, None),
+        ],
+        ids=["failed", "killed", "printed more than is noted", "printed more than is read"],
     )
     def test_one_of_which_more_is_to_be_said_ends_the_row_and_is_told_apart(
-        self, pad: Pad, ends: Notes, tmp_path: Path, line: str, status: int, printed: bytes
+        self, pad: Pad, ends: Notes, tmp_path: Path, line: str, status: int, printed: bytes | None
     ) -> None:
         noted, last = pad.launch_all(row_of(":", line, f"touch {tmp_path}/begun"), ends)
 
         landed = landed_of(last)
         assert (len(noted), landed[0], landed[3]) == (1, status, printed)
+        if last is not None and printed is None:
+            os.close(last[2])
         assert list(read_end_notes(pad.lock.path) or ()) == [(1, 1)]
         assert not (tmp_path / "begun").exists()
 
@@ -530,6 +539,37 @@ class TestRow:
         os.close(full)
 
         assert (noted, landed_of(last)[0]) == ([], 0)
+        assert not (tmp_path / "begun").exists()
+
+    def test_a_note_that_a_full_disk_cuts_off_counts_for_nothing_and_spoils_no_other(
+        self, pad: Pad, ends: Notes, tmp_path: Path
+    ) -> None:
+        os.write(ends[3], b'[9, 1, {"cpu_m')
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        row = row_of(*[":"] * 6)
+        pad.launch_all(row[:4], ends)
+        size = os.path.getsize(path_of(pad.lock.path))
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, before[1]))  # beyond the end of the lock
+        noted, last = pad.launch_all(row[4:5], ends)
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        pad.launch_all(row[5:], ends)
+
+        assert (noted, landed_of(last)[0]) == ([], 0)
+        assert list(read_end_notes(pad.lock.path) or ()) == [(seq, 1) for seq in (1, 2, 3, 4, 6)]
+
+    def test_no_second_row_begins_while_one_is_under_way(self, pad: Pad, ends: Notes, tmp_path: Path) -> None:
+        others: list[object] = []
+
+        def try_and_let_it_go() -> None:
+            wait_for(lambda: [one for one in read_note(pad.lock.path).leaders if one.pid] or None, "the first")
+            others.append(pad.launch_all(row_of(f"touch {tmp_path}/begun"), pad.lock.notes_for_row(7)))
+            (tmp_path / "go").touch()
+
+        with in_a_thread(try_and_let_it_go):
+            pad.launch_all(row_of(f"until test -e {tmp_path}/go; do sleep 0.01; done"), ends)
+
+        assert others == [([], None)]
         assert not (tmp_path / "begun").exists()
 
     @pytest.mark.parametrize("line", ["a\0b", "\ud800"])

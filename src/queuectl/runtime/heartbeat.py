@@ -1,6 +1,5 @@
 """Heartbeat: a thread with a connection of its own that says that this process lives, while its main loop turns."""
 
-import os
 import threading
 import time
 from functools import partial
@@ -44,8 +43,6 @@ class Heartbeat:
         self._identity = identity
         self._interval_s = interval_s
         self._loop = loop
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        loop.watch(self._bell, self._on_bell)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -67,10 +64,6 @@ class Heartbeat:
         """Beat no more; returns when the thread has let go of its connection."""
         self._stopped.set()
         self._thread.join(timeout=5)
-        self._loop.unwatch(self._bell)
-
-    def _on_bell(self) -> None:
-        os.eventfd_read(self._bell)
 
     def _run(self) -> None:
         database = None
@@ -102,7 +95,7 @@ class Heartbeat:
         self._identity.lock.note_life(self.renewed_at, self.lease_s)
         if not database.write(partial(self._beat, lease_s)):
             self.is_given_up = True
-            os.eventfd_write(self._bell, 1)
+            self._loop.ring()
             return
         self.renewed_at, self.is_renewed, self.lease_s = begun, True, lease_s
         self._identity.lock.note_life(begun, lease_s)

@@ -1,5 +1,6 @@
 """The poll loop: descriptors with a callback each, and one wait with a deadline. What to do is the callers' affair."""
 
+import os
 import select
 import time
 
@@ -17,6 +18,8 @@ class Loop:
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._once: dict[int, Callable[[], None]] = {}
+        self._ring_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self.watch(self._ring_fd, self._on_ring)
         self.turned_at = time.monotonic()
 
     def fileno(self) -> int:
@@ -26,6 +29,11 @@ class Loop:
     def close(self) -> None:
         """Let go of the epoll set; what it watched stays open."""
         self._epoll.close()
+        os.close(self._ring_fd)
+
+    def ring(self) -> None:
+        """Let it wait no longer; the one act that another thread may do."""
+        os.eventfd_write(self._ring_fd, 1)
 
     def watch(self, fd: int, callback: "Callable[[], None]") -> None:
         """Call back whenever a descriptor is readable or at its end."""
@@ -64,3 +72,6 @@ class Loop:
             if callback is not None:  # an earlier callback of this turn may have removed it
                 callback()
         self.turned_at = time.monotonic()
+
+    def _on_ring(self) -> None:
+        os.eventfd_read(self._ring_fd)

@@ -191,16 +191,20 @@ class Runner:
         blocks = variables.blocks(own, has_others_names=job.env is not None)
         patience_ms = 0 if not is_patient or 0 < self._timeout_s < PUMP_AFTER_S else PUMP_AFTER_MS
         command = job.seq, job.run, argv, blocks, job.cwd or "/"
-        where = pad.signals, pad.devnull, pad.lock.notes_from(job.seq), self._loop.fileno()
+        where = pad.signals, pad.devnull, pad.lock.notes_for(job.seq), self._loop.fileno()
         _, launched = quick.launch([command], *where, patience_ms, NEVER, self._settings.output_tail_bytes)
         if launched is None:
             return False
         self._take_over(launched)
         return True
 
-    def go_on(self, launched: "Launched", kills_before: int) -> None:
-        """Look after one that was launched behind others, from when it began; the kernel had killed so often before."""
-        self.started -= self._begun_s - launched[3]
+    def go_on(self, launched: "Launched", earliest: float, kills_before: int) -> None:
+        """Look after one that was launched behind others, as from when it began.
+
+        That is known on the clock that goes on while this machine sleeps, which is no time of the command's: on ours it
+        was not before `earliest`, when the first of them began. The kernel had killed so often by then.
+        """
+        self.started = max(earliest, self.started - (self._begun_s - launched[3]))
         self._kills_before = kills_before
         self._take_over(launched)
 

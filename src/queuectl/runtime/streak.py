@@ -41,12 +41,13 @@ def run_through(
     if not commands:
         return [], None
     first = claims[0].job.seq
-    kills_before = pad.kills.before_start(time.monotonic())
+    began = time.monotonic()
+    kills_before = pad.kills.before_start(began)
     noted, last = quick.launch(
         commands,
         pad.signals,
         pad.devnull,
-        pad.lock.notes_from(first, with_ends=True),
+        pad.lock.notes_for_row(first),
         loop.fileno(),
         PUMP_AFTER_MS,
         until_s,
@@ -55,7 +56,7 @@ def run_through(
     runner = None
     if last is not None:
         runner = Runner(claims[len(noted)], home, settings, pad, loop)
-        runner.go_on(last, kills_before)
+        runner.go_on(last, began, kills_before)
     pad.lock.noted_over(first, None if runner is None else runner.claim.job.seq)
     return [(claim, Report.of_success(*each)) for claim, each in zip(claims, noted, strict=False)], runner
 

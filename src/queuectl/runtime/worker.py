@@ -252,10 +252,11 @@ class Worker:
         if self._is_lapsing() or not self._heartbeat.is_renewed:
             return False
         hand = self._hand
+        row = hand.next_in_a_row
         noted, last = run_through(
-            hand.next_in_a_row, self._target.home, self._settings, self._variables, self._pad, self._loop, until_s
+            row, self._target.home, self._settings, self._variables, self._pad, self._loop, until_s
         )
-        hand.note_row(is_whole=bool(noted) and last is None)
+        hand.note_row(is_whole=len(noted) == len(row))
         begun = len(noted) + (last is not None)
         if not begun:
             return False
@@ -531,6 +532,7 @@ class Worker:
     def _start_over(self) -> None:
         """Given up for dead: another may run our jobs, so stop them and end; the supervisor starts a new worker."""
         self._log.warning("given_up", "was given up for dead; stopping its commands")
+        self._hand.give_back()
         for runner in self._running:
             runner.stop(HAND_BACK, grace_s=0.0)
         while self._running:

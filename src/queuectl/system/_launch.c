@@ -185,7 +185,7 @@ static int note_start(const struct notes *notes, const struct flight *flight)
     struct stat about;
     int length;
 
-    if (notes->size > MOST_RECORD_BYTES || fstat(flight->start.output, &about) < 0)
+    if (fstat(flight->start.output, &about) < 0)
         return 0;
     length = snprintf(record, (size_t)notes->size, "%10d %12d.000 %lld %lld " MOMENT " %llu", 0, 0, flight->seq,
                       flight->run, WHOLE_S(&flight->begun), REST_MS(&flight->begun), (unsigned long long)about.st_ino);
@@ -206,6 +206,17 @@ static void note_pid(const struct notes *notes, pid_t pid)
     int length = snprintf(words, sizeof words, "%10d %12lld.%03lld", (int)pid, WHOLE_S(&now), REST_MS(&now));
     if (pwrite(notes->lock, words, (size_t)length, (off_t)notes->place) != length)
         return; /* no space: what the command carries in its environment still tells it */
+}
+
+/* Take back what is noted of a command that has not begun. */
+static void note_nothing(const struct notes *notes)
+{
+    char record[MOST_RECORD_BYTES];
+
+    memset(record, ' ', (size_t)notes->size);
+    record[notes->size - 1] = '\n';
+    if (pwrite(notes->lock, record, (size_t)notes->size, (off_t)notes->place) != notes->size)
+        return; /* no space: should we die now, its rescuer takes it for one that had begun */
 }
 
 /* Write down how a run ended that did well, as model/attempt.py does; 0: it could not be, or not wholly. */
@@ -317,13 +328,15 @@ static int take_off(struct flight *flight, const struct notes *notes, int *outpu
     /* Over its own streams the child would lose them, since they are to be closed when it becomes the command. */
     if (start->input > 2 && ends[0] > 2 && ends[1] > 2 && note_start(notes, flight))
         flight->pid = start_command(start);
-    if (flight->pid >= 0)
-        note_pid(notes, flight->pid);
     close(ends[1]);
     *output = ends[0];
-    if (flight->pid < 0)
-        close(ends[0]);
-    return flight->pid >= 0;
+    if (flight->pid >= 0) {
+        note_pid(notes, flight->pid);
+        return 1;
+    }
+    note_nothing(notes);
+    close(ends[0]);
+    return 0;
 }
 
 /* Begin one command after the other, and note how each ended, until one is not over within the patience, did not do
@@ -438,6 +451,10 @@ static PyObject *launch(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &notes.place, &notes.size, &notes.ends, &notes.most_printed, &others, &patience_ms, &until,
                           &most))
         return NULL;
+    if (notes.size < 1 || notes.size > MOST_RECORD_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "no record is of that size");
+        return NULL;
+    }
     Py_ssize_t wanted = PyList_Size(commands);
     flights = calloc((size_t)wanted + 1, sizeof *flights);
     held = PyList_New(0);

@@ -66,7 +66,8 @@ def launch(
     `signals` are those to be reset (process.changed_signals), a byte each. With some patience it waits a moment for the
     end of each, as long as nothing is to be read of `others`, and notes it. It goes on with the next one where that is
     done, and no moment of the boot-time clock has come; the last one comes back beside the others unless it is noted,
-    too. None means that the next was not started, and nothing is left of the try: who does it step by step learns why.
+    too. Where none has begun, the time was up or the first could not be started: nothing is left of that try, and who
+    does it step by step learns why.
     """
     if _launch is None:
         return [], None

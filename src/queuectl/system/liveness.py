@@ -111,10 +111,13 @@ class LifeLock:
         """Write down that this process lived, and renewed its lease, at a time on the boot-time clock."""
         self._put(0, _record(f"{now:.3f} {lease_s:.3f} {self._store}".encode()))
 
-    def notes_from(self, seq: int, *, with_ends: bool = False) -> "Notes":
-        """Return where who launches commands, this one first, notes them in our place: system/launch.py."""
-        ends = self._ends.lend() if with_ends else -1
-        return self._fd, self._place_of(seq) * RECORD_BYTES, RECORD_BYTES, ends, NOTED_OUTPUT_BYTES
+    def notes_for(self, seq: int) -> "Notes":
+        """Return where who launches a command notes it in our place: system/launch.py."""
+        return self._fd, self._place_of(seq) * RECORD_BYTES, RECORD_BYTES, -1, 0
+
+    def notes_for_row(self, seq: int) -> "Notes":
+        """Return where who launches a row of commands, this one first, notes them and their ends in our place."""
+        return *self.notes_for(seq)[:3], self._ends.lend(), NOTED_OUTPUT_BYTES
 
     def noted_over(self, first: int, last: int | None) -> None:
         """Learn that several were noted at the place of one, each when the end of the one before was noted.
