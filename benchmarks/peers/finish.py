@@ -9,7 +9,7 @@ from pathlib import Path
 
 DEADLINE_S = 40
 LOOK_S = 0.002
-"""How long it looks away where many are to cross. To be woken by each would take from the cores what it measures there."""
+"""How long it looks away where many are to cross: to be woken by each would take from the cores it measures."""
 
 
 class FinishLine:
