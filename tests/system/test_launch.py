@@ -304,10 +304,11 @@ def test_one_that_cannot_be_noted_is_not_started(pad: Pad, tmp_path: Path) -> No
 
 
 @pytest.mark.needs("cc")
-def test_one_whose_end_the_kernel_would_not_tell_is_not_started(
-    pad: Pad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("without", ["CLONE_PIDFD | ", "CLONE_VM | CLONE_VFORK | "])
+def test_one_whose_end_nobody_would_tell_is_not_started(
+    pad: Pad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str
 ) -> None:
-    monkeypatch.setattr(launching, "_launch", built(tmp_path, without="CLONE_PIDFD | "))
+    monkeypatch.setattr(launching, "_launch", built(tmp_path, without=without))
     before = os.listdir("/proc/self/fd"), children()
 
     launched = pad.launch("/bin/sh", "-c", f"touch {tmp_path}/begun", patience_ms=PATIENCE_MS)

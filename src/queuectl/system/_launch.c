@@ -39,6 +39,7 @@ struct start {
     int input;
     int output;
     int pidfd; /* what the kernel tells its end by */
+    int has_run;
     int has_failed;
 };
 
@@ -51,6 +52,7 @@ static int become(void *given)
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigset_t none;
 
+    start->has_run = 1;
     for (const unsigned char *number = start->signals; *number; number++)
         sigaction(*number, &usual, NULL);
     sigemptyset(&none);
@@ -61,7 +63,8 @@ static int become(void *given)
     _exit(127);
 }
 
-/* Start the command; returns its pid, or -1. One at a time. */
+/* Start the command; returns its pid, or -1. One at a time. A child of which nothing is seen here has a memory of its own
+ * (an emulator made a fork of the call), and has ended: it knew of nothing that tells its end. */
 static pid_t start_command(struct start *start)
 {
     static char stack[STACK_BYTES] __attribute__((aligned(16)));
@@ -73,7 +76,7 @@ static pid_t start_command(struct start *start)
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours may run in the child */
     pid = clone(become, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, start, &start->pidfd);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid < 0 || !start->has_failed)
+    if (pid < 0 || (start->has_run && !start->has_failed))
         return pid;
     if (start->pidfd >= 0)
         close(start->pidfd);
