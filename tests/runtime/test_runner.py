@@ -60,6 +60,22 @@ class TestEnds:
 
         assert (outcome.exit_code, looks[0]) == (3, 3)
 
+    def test_one_that_a_debugger_has_still_is_not_looked_at_all_the_time(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        runner = bench.start("exit 3")
+        with monkeypatch.context() as held:
+            held.setattr(quick, "land", lambda *_: None)
+            held.setattr(process, "reap", lambda _: None)
+            held.setattr(process, "is_over", lambda _: False)
+            bench.turn_until(runner, lambda: runner.is_over)
+            runner.stop(CANCEL)
+            now = time.monotonic() + 600
+            runner.tick(now, process.Processes())
+
+            assert runner.next_tick() > time.monotonic()
+        assert bench.finish(runner).outcome.exit_code == 3
+
     def test_a_signal_that_ended_the_command_is_named(self, bench: Bench) -> None:
         outcome = bench.run("kill -9 $$").outcome
 

@@ -118,8 +118,10 @@ class Runner:
 
     def next_tick(self) -> float:
         """Return the monotonic time at which `tick` has something to do."""
+        if self._again_at != NEVER:  # it is over; to collect it is all there is to do
+            return self._again_at
         after_s = FILE_AFTER_S if self._is_watching_output else PUMP_AFTER_S
-        tick = min(self._again_at, NEVER if self._is_long else self.started + after_s)
+        tick = NEVER if self._is_long else self.started + after_s
         if self._stop_reason is not None:
             return min(tick, self._scan_at)
         return min(tick, self.started + self._timeout_s) if self._timeout_s else tick
