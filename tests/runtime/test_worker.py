@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from queuectl import clock
 from queuectl.actions.connect import Target, connect
+from queuectl.actions.rescue import Rescuer
 from queuectl.actions.submit import submit
 from queuectl.errors import StoreUnreachable
 from queuectl.model.duty import Duty
@@ -24,15 +26,15 @@ from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.options import WorkerOptions
 from queuectl.runtime.runner import PUMP_AFTER_MS
 from queuectl.runtime.wording import HAND_BACK
-from queuectl.runtime.worker import SETTINGS_EVERY_S, Worker
+from queuectl.runtime.worker import FAREWELLS, SETTINGS_EVERY_S, Worker
 from queuectl.store import attempts, config, jobs, workers
 from queuectl.store.database import Database, Tx
 from queuectl.store.moves import request_cancel
 from queuectl.system import launch as quick
 from queuectl.system.endnotes import path_of
 from queuectl.system.process import is_over
-from tests.program import wait_for
-from tests.runtime.running import IN_ONE_CALL, STEP_BY_STEP, WAYS, start_by
+from tests.program import DEADLINE_S, wait_for
+from tests.runtime.running import IN_ONE_CALL, STEP_BY_STEP, WAYS, has_printed, start_by
 from tests.store.rows import add_job, get_job, get_runs
 
 if TYPE_CHECKING:
@@ -368,6 +370,58 @@ def test_a_store_that_stays_away_holds_up_a_drain_and_not_a_stop_at_once(
     assert worker._is_over is leaves
     assert get_job(db, job.seq).state is State.PROCESSING
     assert not running(worker)
+
+
+def test_a_store_that_came_back_is_not_taken_for_one_that_stays_away(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = add_job(db, command="trap '' TERM; echo deaf; while :; do sleep 600; done")
+    worker._turn()
+    (runner,) = worker._running
+    wait_for(lambda: has_ended(worker) or has_printed(runner) or None, "the command to be deaf")
+    for module, name in ((worker_module, "FAREWELL_S"), (worker_module, "TROUBLE_PAUSE_S")):
+        monkeypatch.setattr(module, name, 0.01)
+
+    with monkeypatch.context() as away:
+        for name in ("read", "write"):
+            away.setattr(worker._database, name, _refuse)
+        worker._obey(workers.NOW)
+        turn_until(worker, lambda: worker._failed_farewells >= FAREWELLS)
+    turn_until(worker, lambda: not worker._has_doubt)
+    os.killpg(runner.pid, signal.SIGKILL)
+    turn_until(worker, lambda: worker._is_over)
+
+    found = get_job(db, job.seq)
+    assert (found.state, found.losses) == (State.PENDING, 0)
+    assert [run.outcome for run in get_runs(db, job.seq)] == [OutcomeKind.HANDED_BACK]
+
+
+def test_what_a_worker_owes_when_it_leaves_is_rescued_as_it_ended_and_nothing_is_charged(
+    crowded: Worker, db: Database, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = crowded
+    slow, good = (add_job(db, command=command).seq for command in ("sleep 600", "echo good"))
+    monkeypatch.setattr(worker_module, "FAREWELL_S", 0.01)
+    monkeypatch.setattr(worker_module, "TROUBLE_PAUSE_S", 0.01)
+    worker._turn()
+
+    with monkeypatch.context() as away:
+        for name in ("read", "write"):
+            away.setattr(worker._database, name, _refuse)
+        turn_until(worker, lambda: running(worker) == [slow])
+        worker._obey(workers.NOW)
+        turn_until(worker, lambda: worker._is_over)
+    with monkeypatch.context() as begun:
+        for owner, name in ((worker._heartbeat, "stop"), (worker._database, "close"), (worker._pad, "close")):
+            begun.setattr(owner, name, lambda: None)  # it never began to beat, and the others are needed below
+        worker._leave()
+    os.dup2(worker._pad.devnull, worker._identity.lock._fd)  # as the kernel lets go of the lock of a dead process
+    Rescuer(db, target.home, {}).look()
+
+    assert [get_job(db, seq).state for seq in (slow, good)] == [State.PENDING, State.COMPLETED]
+    assert [run.outcome for run in get_runs(db, slow)] == [OutcomeKind.HANDED_BACK]
+    assert [run.output_tail for run in get_runs(db, good)] == [b"good\n"]
+    assert get_job(db, slow).losses == 0
 
 
 @on_postgres
@@ -752,6 +806,14 @@ def turn(worker: Worker, db: Database, is_reached: Callable[[Job], bool]) -> Job
     worker._turn()
     job = db.read(lambda tx: jobs.get(tx, 1))
     return job if job is not None and is_reached(job) else None
+
+
+def turn_until(worker: Worker, is_reached: Callable[[], bool]) -> None:
+    """Let the worker take one turn after the other, without a rest, as it does in earnest."""
+    until = time.monotonic() + DEADLINE_S
+    while not is_reached():
+        assert time.monotonic() < until, "the worker did not get there in time"
+        worker._turn()
 
 
 def lose_answers(worker: Worker, monkeypatch: pytest.MonkeyPatch, numbers: set[int]) -> Callable[[], int]:

@@ -27,6 +27,8 @@ class Hand:
         self.returned: list[Claim] = []
         self.late: set[int] = set()
         """The jobs that began later than they were taken."""
+        self.prompt: set[int] = set()
+        """The jobs that ended and ran from when they were taken until they are settled."""
         self._until = NEVER
         self._in_a_row = 1
         self._taken_at = 0.0

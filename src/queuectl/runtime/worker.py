@@ -32,6 +32,7 @@ from queuectl.settings import resolve
 from queuectl.store import claims, config, inputs, workers
 from queuectl.store.takers import Taker
 from queuectl.system import process
+from queuectl.system.liveness import note_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,12 +115,17 @@ class Worker:
         self._let_go()
         while not self._is_over:
             self._turn()
+        self._leave()
+
+    def _leave(self) -> None:
+        """Let go of everything, of the row and the lock only where nothing is owed: rescue goes by their notes."""
         self._heartbeat.stop()
         self._pad.close()
-        try:
-            self._identity.end()
-        except StoreError as error:
-            self._log.warning("store", f"{error.message}; a supervisor will close this worker's row")
+        if not (self._has_work() or self._has_doubt):
+            try:
+                self._identity.end()
+            except StoreError as error:
+                self._log.warning("store", f"{error.message}; a supervisor will close this worker's row")
         self._database.close()
         self._log.info("ended", "ended")
 
@@ -161,6 +167,7 @@ class Worker:
             self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
             return
         self._log.trouble_over()
+        self._failed_farewells = 0
         self._bell.attend()
         # With something to do at once, the loop still turns: commands, output and orders do not wait for it.
         is_leaving = bool(self._order) and not self._running
@@ -221,8 +228,8 @@ class Worker:
             self._settle_by = now
             if has_ties(job) and not report.outcome.is_success:
                 self._hand.give_back()  # what follows from a failure may be that the others are not to run
-            if job.seq not in self._hand.late:  # it ran from when it was taken until now
-                report = report.replace(begun_s=None, ended_s=None)
+            if job.seq not in self._hand.late:
+                self._hand.prompt.add(job.seq)
         self._hand.late.discard(job.seq)
         self._ended.append((claim, report))
 
@@ -281,10 +288,11 @@ class Worker:
         free = self._free_slots()
         is_idle = not self._running
         ahead = self._room_ahead()
+        ended = self._reports()
         step = settle_and_claim(
             self._database,
             self._holder,
-            self._ended,
+            ended,
             free,
             self._environ,
             is_idle=is_idle,
@@ -293,7 +301,8 @@ class Worker:
             ahead=ahead,
         )
         self._is_looking = False
-        ended, self._ended = self._ended, []
+        self._ended = []
+        self._hand.prompt.clear()
         self._hand.returned = []
         if not step.is_alive:
             say_ends(self._log, step, ended)
@@ -318,6 +327,15 @@ class Worker:
             self._obey(step.stop)
         elif len(step.claimed) < free:
             self._plan_next_look(step, now)
+
+    def _reports(self) -> "Sequence[tuple[Claim, Report]]":
+        """Return what has ended as it is to be settled."""
+        if not self._hand.prompt:
+            return self._ended
+        return [
+            (claim, report.replace(begun_s=None, ended_s=None) if claim.job.seq in self._hand.prompt else report)
+            for claim, report in self._ended
+        ]
 
     def _strike_out(self, ended: "Sequence[tuple[Claim, Report]]") -> None:
         """Take what is settled out of the notes: whoever finds a run there after our death would see to it."""
@@ -487,7 +505,7 @@ class Worker:
     def _leaves_in_debt(self, now: float) -> bool:
         """Whether it leaves without having settled what it ran: told to stop at once, and the store is away too long.
 
-        What it leaves is rescued like that of a worker that died, by the notes of how runs ended where those say it.
+        What it leaves is rescued by the notes of how runs ended where those say it; the rest is handed back, not lost.
         """
         has_tried = self._failed_farewells >= FAREWELLS and now >= self._now_since + FAREWELL_S
         if self._order != workers.NOW or self._running or not has_tried:
@@ -497,6 +515,7 @@ class Worker:
             if report.can_be_noted and is_free(claim.job):
                 lock.note_outcome(claim.job.seq, claim.job.run, report.as_note())
         owed = len(self._ended) + len(self._hand.claims) + len(self._hand.returned)
+        note_ended(lock.path)
         told = "the store is away; leaving {} to whoever rescues what dead workers held"
         self._log.warning("left", told.format(counted(owed, "job")))
         return True
