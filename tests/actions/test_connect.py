@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from queuectl.actions.connect import Target, connect, locate, settings_of
+from queuectl.actions.connect import Target, connect, locate, point_at, settings_of
 from queuectl.actions.control import set_setting
 from queuectl.errors import BadInput, StoreUnreachable
 from queuectl.store.database import Database
@@ -52,6 +52,37 @@ def test_every_postgres_has_a_folder_of_its_own_for_output_whatever_its_password
 
     assert one == two == three != other
     assert locate(None, {}).home.folder == locate("sqlite:///srv/queue.db", {}).home.folder == ""
+
+
+def test_a_file_that_a_postgres_url_names_is_the_same_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = "postgresql://db/queue?sslrootcert=my%20ca/root.crt&sslmode=verify-full&sslkey=%2Fsrv%2Fkey&sslcert=system"
+
+    target = locate(None, {"QUEUECTL_DATABASE_URL": url})
+    monkeypatch.chdir("/")
+
+    assert target.url == url.replace("my%20ca", f"{tmp_path}/my%20ca")
+    assert locate(None, point_at(target, {})) == target
+
+
+def test_a_file_that_a_postgres_variable_names_is_the_same_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {
+        "QUEUECTL_DATABASE_URL": "postgresql://db/queue",
+        "PGPASSFILE": "pgpass",
+        "PGSERVICEFILE": "/etc/pg.conf",
+        "PGSSLROOTCERT": "system",
+        "PGSSLKEY": "pkcs11:token=1",
+        "PGSSLCERT": "",
+    }
+
+    pointed = point_at(locate(None, given), given)
+
+    assert {name: pointed[name] for name in given} == given | {"PGPASSFILE": f"{tmp_path}/pgpass"}
 
 
 def test_the_flag_wins_over_the_environment() -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES
 from tests.program import DEADLINE_S, QUOTED, Cli, lines_of, wait_for
@@ -16,6 +17,7 @@ from tests.scenarios.working import (
     enqueue_all,
     is_running,
     marked,
+    on_postgres,
     on_sqlite,
     runs_of,
     seconds,
@@ -275,6 +277,18 @@ def test_a_worker_does_not_keep_the_folder_it_was_started_in(cli: Cli) -> None:
     (worker,) = wait_for_workers(cli, 1)
 
     assert os.readlink(f"/proc/{worker['pid']}/cwd") == "/" != str(cli.folder)
+
+
+@on_postgres
+def test_a_file_that_tells_the_way_to_the_store_is_found_by_workers_and_commands(cli: Cli) -> None:
+    words = conninfo_to_dict(cli.target.url).items()
+    (cli.folder / "pg.conf").write_text("[q]\n" + "".join(f"{name}={value}\n" for name, value in words))
+    by_file = {"QUEUECTL_DATABASE_URL": "postgresql://", "PGSERVICEFILE": "pg.conf", "PGSERVICE": "q"}
+    cli.ok("enqueue", "--cwd", "/", f"{QUOTED} list >/dev/null", env=by_file)
+
+    cli.ok("worker", "start", "--until-idle", env=by_file)
+
+    assert [job["state"] for job in cli.json("list")] == ["completed"]
 
 
 @on_sqlite

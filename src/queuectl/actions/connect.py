@@ -51,17 +51,24 @@ def locate(flag: str | None, environ: "Mapping[str, str]") -> Target:
                 "a password in --db would show in ps",
                 hint=f"put the URL into {URL_VARIABLE}, or the password into PGPASSFILE",
             )
+        from queuectl.system.libpqfiles import with_whole_paths
+
+        url = with_whole_paths(url)
         home = home.replace(folder=folder_of(mark_of(without_password(url))))
         return Target(url=url, home=home, sqlite_path=None)
     raise BadInput(f"bad database URL {without_password(url)!r}", hint=_URL_HINT)
 
 
 def point_at(target: Target, environ: "Mapping[str, str]") -> dict[str, str]:
-    """Return an environment in which `queuectl` means this store; a home's own file is named by its home alone."""
+    """Return an environment in which `queuectl` means this store, from any folder; a home names its own file."""
     pointed = {name: value for name, value in environ.items() if name != URL_VARIABLE}
     pointed[HOME_VARIABLE] = target.home.root
     if target.sqlite_path != target.home.database:
         pointed[URL_VARIABLE] = target.url
+    if target.sqlite_path is None:
+        from queuectl.system.libpqfiles import whole_variables
+
+        pointed |= whole_variables(environ)
     return pointed
 
 
