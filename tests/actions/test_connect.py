@@ -54,17 +54,75 @@ def test_every_postgres_has_a_folder_of_its_own_for_output_whatever_its_password
     assert locate(None, {}).home.folder == locate("sqlite:///srv/queue.db", {}).home.folder == ""
 
 
+@pytest.mark.parametrize(
+    "given, whole",
+    [
+        (
+            "?sslrootcert=my%20ca/root.crt&sslmode=verify-full",
+            "?sslrootcert={here}/my%20ca/root.crt&sslmode=verify-full",
+        ),
+        ("?sslcert=%FF%20own.crt", "?sslcert={here}/%FF%20own.crt"),
+        ("?sslcert=c:own.crt&sslkeylogfile=keys", "?sslcert={here}/c%3Aown.crt&sslkeylogfile={here}/keys"),
+        ("?sslcert=system&sslrootcert=system", "?sslcert={here}/system&sslrootcert=system"),
+        ("?sslkey=pkcs11:token=1", "?sslkey=pkcs11:token=1"),
+        ("?sslkey=%2Fsrv%2Fkey&sslcert=", "?sslkey=%2Fsrv%2Fkey&sslcert="),
+        ("&sslcert=own.crt", "&sslcert=own.crt"),
+    ],
+)
 def test_a_file_that_a_postgres_url_names_is_the_same_from_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, whole: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    url = "postgresql://db/queue?sslrootcert=my%20ca/root.crt&sslmode=verify-full&sslkey=%2Fsrv%2Fkey&sslcert=system"
 
-    target = locate(None, {"QUEUECTL_DATABASE_URL": url})
+    target = locate(None, {"QUEUECTL_DATABASE_URL": f"postgresql://db/queue{given}"})
     monkeypatch.chdir("/")
 
-    assert target.url == url.replace("my%20ca", f"{tmp_path}/my%20ca")
+    assert target.url == f"postgresql://db/queue{whole}".format(here=tmp_path)
     assert locate(None, point_at(target, {})) == target
+
+
+def test_it_is_the_same_store_from_whichever_folder_its_url_names_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"QUEUECTL_DATABASE_URL": "postgresql://db/queue?sslrootcert=root.crt&user=me"}
+    other = {"QUEUECTL_DATABASE_URL": "postgresql://db/queue?sslrootcert=root.crt&user=you"}
+
+    here = locate(None, given)
+    monkeypatch.chdir(tmp_path)
+    there = locate(None, given)
+
+    assert here.url != there.url
+    assert here.home == there.home != locate(None, other).home
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"QUEUECTL_HOME": "queue"},
+        {"QUEUECTL_DATABASE_URL": "postgresql://db/queue?sslrootcert=root.crt"},
+        {"QUEUECTL_DATABASE_URL": "postgresql://db/queue", "PGPASSFILE": "pgpass"},
+    ],
+)
+def test_what_is_named_without_its_folder_is_refused_where_the_current_one_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    with pytest.raises(BadInput, match="cannot be found: the current folder does not exist any more") as raised:
+        point_at(locate(None, given), given)
+
+    assert raised.value.hint == "cd elsewhere, or write the whole path"
+
+
+@pytest.mark.parametrize("target", ["postgres"], indirect=True)
+def test_a_url_that_holds_bytes_the_driver_cannot_read_is_named(target: Target) -> None:
+    url = f"{target.url}{'&' if '?' in target.url else '?'}sslcert=%E9.crt"
+
+    with pytest.raises(StoreUnreachable, match=r"cannot read the URL .*sslcert=/.*%E9.crt"):
+        connect(locate(None, {"QUEUECTL_DATABASE_URL": url}))
 
 
 def test_a_file_that_a_postgres_variable_names_is_the_same_from_any_folder(

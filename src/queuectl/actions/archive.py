@@ -14,6 +14,7 @@ from queuectl.store import archive, audit, jobs, migrate
 from queuectl.store.database import Database
 from queuectl.store.sqlite import SqliteDialect
 from queuectl.system.parts import Part, put_in_place, remove_left_parts
+from queuectl.system.paths import whole_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def backup(target: "Target", path: str, *, who: str, force: bool = False) -> Bac
 
     The file gets its name when it is whole, checked and synced, never before.
     """
-    path = os.path.abspath(path)
+    path = whole_path(path)
     _refuse_place(target, path, force=force)
     with closing(connect(target)) as database:
         remove_left(target)

@@ -11,6 +11,7 @@ from queuectl.store import config, migrate
 from queuectl.store.database import Database
 from queuectl.system import wake
 from queuectl.system.home import Home, create_private, folder_of, remove_logs, setup_lock
+from queuectl.system.paths import whole_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ class Target(Value):
 def locate(flag: str | None, environ: "Mapping[str, str]") -> Target:
     """Find the store meant by `--db`, the environment, or neither."""
     root = environ.get(HOME_VARIABLE) or os.path.join(os.path.expanduser("~"), ".queuectl")
-    home = Home(root=os.path.abspath(root))
+    home = Home(root=whole_path(root))
     if flag == "":
         raise BadInput("--db is empty", hint=_URL_HINT)
     url = flag or environ.get(URL_VARIABLE) or ""
     if not url:
         return Target(url=f"sqlite://{home.database}", home=home, sqlite_path=home.database)
     if url.startswith("sqlite:///"):
-        path = os.path.abspath(url.removeprefix("sqlite://"))
+        path = whole_path(url.removeprefix("sqlite://"))
         return Target(url=f"sqlite://{path}", home=_home_beside(path), sqlite_path=path)
     if url.startswith(("postgresql://", "postgres://")):
         if flag and _has_password(url):

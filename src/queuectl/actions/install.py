@@ -9,6 +9,7 @@ from queuectl.model.unit import MARK, Unit, unit_name
 from queuectl.model.urls import without_password
 from queuectl.model.value import Value
 from queuectl.system import systemd
+from queuectl.system.paths import whole_path
 from queuectl.system.systemd import Step
 
 TYPE_CHECKING = False
@@ -62,7 +63,7 @@ def worker_unit(
     words += [] if slots is None else ["-j", str(slots)]
     words += duty.words
     variables = point_at(target, {key: environ[key] for key in (PASS_FILE_VARIABLE,) if environ.get(key)})
-    env_file = None if env_file is None else os.path.abspath(os.path.expanduser(env_file))
+    env_file = None if env_file is None else whole_path(os.path.expanduser(env_file))
     held = set() if env_file is None else _names_in(env_file)
     url = variables.get(URL_VARIABLE, "")
     if url != without_password(url) and URL_VARIABLE not in held:

@@ -30,6 +30,7 @@ from queuectl.system.home import make_folder, setup_lock
 from queuectl.system.liveness import Pulse
 from queuectl.system.openfiles import holders_of
 from queuectl.system.parts import Part
+from queuectl.system.paths import whole_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def restore(target: "Target", path: str, *, who: str, confirm: "Callable[[int, i
     kept in the home's `backups`, unless there was nothing. `path` itself is never written to. What is left of commands
     whose workers died is ended first: the backup does not know of them, and its jobs would run beside them.
     """
-    path = os.path.abspath(path)
+    path = whole_path(path)
     coming = _examine(target, path)
     with closing(_connect(target)) as database:
         _refuse_while_used(target, database)

@@ -19,6 +19,7 @@ from queuectl.clock import wall_ms
 from queuectl.errors import BadInput
 from queuectl.model.checks import as_items, check_name
 from queuectl.model.edit import EDITABLE, NONE, edit_from_fields
+from queuectl.system.paths import whole_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _read(args: "Args") -> "Edit":
             raise BadInput("give the command once: as words or with --command")
         fields["argv"] = args.words
     if args.cwd is not None:
-        fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
+        fields["cwd"] = whole_path(os.path.expanduser(args.cwd))
     if args.env or args.env_file:
         fields["env"] = {**variables_in(args.env_file or ()), **dict(read_pair(text) for text in args.env or ())}
     if args.tag:
@@ -112,4 +113,4 @@ def _file(name: str) -> str:
         raise BadInput("what comes in here cannot be kept with a job that exists", hint="name a file: --stdin FILE")
     if not name.strip():
         raise BadInput("--stdin is empty", hint=f"name a file, or take it back with: --stdin {NONE}")
-    return name if name == NONE else os.path.abspath(os.path.expanduser(name))
+    return name if name == NONE else whole_path(os.path.expanduser(name))

@@ -14,6 +14,7 @@ from queuectl.model.fields import ENDS_HELP, MAX_INPUT_BYTES
 from queuectl.model.job import JobSpec
 from queuectl.model.spec import looks_like_json, refuse_almost_json, spec_from_fields, spec_from_json
 from queuectl.model.units import DURATION_HELP, SIZE_HELP, TIME_HELP
+from queuectl.system.paths import whole_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def fields_of_flags(args: "Args") -> dict[str, object]:
     if args.stdin is not None:
         fields.update(_standard_input(args.stdin))
     if args.cwd is not None:
-        fields["cwd"] = os.path.abspath(os.path.expanduser(args.cwd))
+        fields["cwd"] = whole_path(os.path.expanduser(args.cwd))
     if args.env or args.env_file:
         given = dict(read_pair(text) for text in args.env or ())
         fields["env"] = {**variables_in(args.env_file or ()), **given}
@@ -260,7 +261,7 @@ def _standard_input(source: str) -> dict[str, object]:
     if not source.strip():
         raise BadInput("--stdin is empty", hint="name a file, or - for what comes in here")
     if source != "-":
-        return {"stdin": os.path.abspath(os.path.expanduser(source))}
+        return {"stdin": whole_path(os.path.expanduser(source))}
     if sys.stdin is None or sys.stdin.isatty():
         raise BadInput("--stdin - reads standard input, which is a terminal", hint="pipe something in, or name a file")
     data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)

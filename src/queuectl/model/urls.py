@@ -2,6 +2,18 @@
 
 import re
 
+FILE_PARAMETERS = (
+    "passfile",
+    "servicefile",
+    "sslcert",
+    "sslcrl",
+    "sslcrldir",
+    "sslkey",
+    "sslkeylogfile",
+    "sslrootcert",
+)
+"""What in a PostgreSQL URL names a file of this host: how to get to a store, not which one it is."""
+
 
 def without_password(url: str) -> str:
     """Return a URL with its password left out, also where it is malformed; the same text when it has none."""
@@ -14,10 +26,19 @@ def without_password(url: str) -> str:
 
 
 def mark_of(address: str) -> str:
-    """Return a short word of letters and digits for the address of a store, as it is without its password."""
+    """Return a short word of letters and digits for the address of a store, as it is without its password.
+
+    Whatever files it names, and from whichever folder.
+    """
     try:
         from _blake2 import blake2b  # hashlib would bring OpenSSL, and a tenth of a worker's start
     except ImportError:
         from hashlib import blake2b
 
-    return blake2b(address.encode(errors="surrogateescape"), digest_size=6).hexdigest()
+    return blake2b(_without_files(address).encode(errors="surrogateescape"), digest_size=6).hexdigest()
+
+
+def _without_files(address: str) -> str:
+    if "?" not in address:
+        return address
+    return re.sub(rf"([?&](?:{'|'.join(FILE_PARAMETERS)})=)[^&]*", r"\1", address)

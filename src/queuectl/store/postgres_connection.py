@@ -91,8 +91,8 @@ def open_connection(url: str, patience: Patience, answer_s: float) -> Connection
             url, autocommit=True, connect_timeout=patience.connect_s, application_name=APPLICATION,
             keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
         )  # fmt: skip
-    except psycopg.ProgrammingError as error:
-        if error.sqlstate is not None:
+    except (psycopg.ProgrammingError, UnicodeError) as error:
+        if isinstance(error, psycopg.Error) and error.sqlstate is not None:
             raise
         # The driver's own words are left out: they quote the URL, password and all.
         raise StoreUnreachable(
