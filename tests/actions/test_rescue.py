@@ -19,7 +19,7 @@ from queuectl.store import moves, workers
 from queuectl.store.database import Database, Tx
 from queuectl.system.home import log_path
 from queuectl.system.host import host_name
-from queuectl.system.liveness import Leader, LifeLock, note_ended
+from queuectl.system.liveness import Leader, LifeLock, Parting, note_parting
 from tests.actions.bells import Bell
 from tests.store.rows import (
     NOW,
@@ -362,18 +362,23 @@ def test_a_worker_its_supervisor_had_to_end_hands_its_jobs_back_uncharged(db: Da
     assert get_runs(db, job.seq)[0].outcome is OutcomeKind.HANDED_BACK
 
 
-def test_whoever_finds_a_worker_that_another_supervisor_had_to_end_hands_its_jobs_back(
-    db: Database, target: Target
+@pytest.mark.parametrize(
+    "why, said", [(Parting.ENDED, "could not renew its lease"), (Parting.LEFT, "told to stop while the store was away")]
+)
+def test_whoever_finds_a_worker_whose_death_is_no_crash_hands_its_jobs_back_and_says_why(
+    db: Database, target: Target, why: Parting, said: str
 ) -> None:
     job = add_job(db)
     claim_one(db, add_dead_worker(db, target.home.run))
-    note_ended(f"{target.home.run}/w1.lock")
+    note_parting(f"{target.home.run}/w1.lock", why)
 
     rescue(db, target)
 
     after = get_job(db, job.seq)
     assert (after.state, after.losses, after.attempts) == (State.PENDING, 0, 0)
-    assert get_runs(db, job.seq)[0].outcome is OutcomeKind.HANDED_BACK
+    (run,) = get_runs(db, job.seq)
+    assert run.outcome is OutcomeKind.HANDED_BACK
+    assert said in str(run.error)
 
 
 def test_nobody_removes_the_lock_of_one_that_another_has_given_up_and_not_rescued_yet(
@@ -383,7 +388,7 @@ def test_nobody_removes_the_lock_of_one_that_another_has_given_up_and_not_rescue
     lock = dead_worker_with_notes(db, target)
     claim_one(db, "w1")
     os.close(lock._fd)
-    note_ended(lock.path)
+    note_parting(lock.path, Parting.ENDED)
     slow = Rescuer(db, target.home, {})
     give_up = slow._give_up
 

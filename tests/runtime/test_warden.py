@@ -13,7 +13,7 @@ from queuectl import clock
 from queuectl.runtime.log import TEXT, Log
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.system.home import Home
-from queuectl.system.liveness import Leader, LifeLock, read_note
+from queuectl.system.liveness import Leader, LifeLock, Parting, read_note
 from queuectl.system.pipes import inode_of
 from tests.program import wait_for
 
@@ -81,12 +81,12 @@ def test_a_worker_is_said_to_be_ended_before_anybody_can_find_it_dead(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = []
-    monkeypatch.setattr("queuectl.system.process.kill", lambda _: said.append(read_note(worker.lock.path).is_ended))
+    monkeypatch.setattr("queuectl.system.process.kill", lambda _: said.append(read_note(worker.lock.path).parting))
     worker.renewed(seconds_ago=58)
 
     warden_of(worker).look()
 
-    assert said[0] is True
+    assert said[0] is Parting.ENDED
 
 
 def test_a_command_of_which_only_the_pipe_was_noted_yet_is_ended_with_its_worker(worker: Worker) -> None:

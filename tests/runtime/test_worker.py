@@ -411,17 +411,61 @@ def test_what_a_worker_owes_when_it_leaves_is_rescued_as_it_ended_and_nothing_is
         turn_until(worker, lambda: running(worker) == [slow])
         worker._obey(workers.NOW)
         turn_until(worker, lambda: worker._is_over)
-    with monkeypatch.context() as begun:
-        for owner, name in ((worker._heartbeat, "stop"), (worker._database, "close"), (worker._pad, "close")):
-            begun.setattr(owner, name, lambda: None)  # it never began to beat, and the others are needed below
-        worker._leave()
-    os.dup2(worker._pad.devnull, worker._identity.lock._fd)  # as the kernel lets go of the lock of a dead process
+    leave(worker, monkeypatch)
     Rescuer(db, target.home, {}).look()
 
     assert [get_job(db, seq).state for seq in (slow, good)] == [State.PENDING, State.COMPLETED]
     assert [run.outcome for run in get_runs(db, slow)] == [OutcomeKind.HANDED_BACK]
     assert [run.output_tail for run in get_runs(db, good)] == [b"good\n"]
     assert get_job(db, slow).losses == 0
+
+
+def test_what_a_worker_may_have_been_given_without_hearing_of_it_is_not_charged_when_it_leaves(
+    worker: Worker,
+    db: Database,
+    target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    job = add_job(db, command="true")
+    monkeypatch.setattr(worker_module, "TROUBLE_PAUSE_S", 0.01)
+    lose_answers(worker, monkeypatch, {1})
+    worker._turn()
+
+    with monkeypatch.context() as away:
+        for name in ("read", "write"):
+            away.setattr(worker._database, name, _refuse)
+        worker._obey(workers.DRAIN)
+        turn_until(worker, lambda: worker._is_over)
+    leave(worker, monkeypatch)
+    held = get_job(db, job.seq).state
+    Rescuer(db, target.home, {}).look()
+
+    found = get_job(db, job.seq)
+    assert (held, found.state, found.losses) == (State.PROCESSING, State.PENDING, 0)
+    assert get_runs(db, job.seq) == []
+    assert "leaving what it may have been given meanwhile to whoever rescues" in "".join(capfd.readouterr())
+
+
+def test_how_long_the_store_was_away_is_no_part_of_how_long_a_command_ran(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away_s = 2.0
+    job = add_job(db, command="true")
+    monkeypatch.setattr(worker_module, "TROUBLE_PAUSE_S", 0.01)
+    worker._turn()
+
+    with monkeypatch.context() as away:
+        for name in ("read", "write"):
+            away.setattr(worker._database, name, _refuse)
+        turn_until(worker, lambda: bool(worker._ended))
+        ended = time.monotonic()
+        turn_until(worker, lambda: time.monotonic() > ended + away_s)
+    turn_until(worker, lambda: not worker._has_work())
+
+    (run,) = get_runs(db, job.seq)
+    assert run.outcome is OutcomeKind.EXITED
+    assert (run.finished_at or 0) - run.started_at < away_s * 1000
 
 
 @on_postgres
@@ -814,6 +858,15 @@ def turn_until(worker: Worker, is_reached: Callable[[], bool]) -> None:
     while not is_reached():
         assert time.monotonic() < until, "the worker did not get there in time"
         worker._turn()
+
+
+def leave(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a worker leave as if its process ended then, which never began to beat."""
+    with monkeypatch.context() as begun:
+        for owner, name in ((worker._heartbeat, "stop"), (worker._database, "close"), (worker._pad, "close")):
+            begun.setattr(owner, name, lambda: None)  # the others are needed when the test is over
+        worker._leave()
+    os.dup2(worker._pad.devnull, worker._identity.lock._fd)  # as the kernel lets go of the lock of a dead process
 
 
 def lose_answers(worker: Worker, monkeypatch: pytest.MonkeyPatch, numbers: set[int]) -> Callable[[], int]:

@@ -16,9 +16,10 @@ from queuectl.system.liveness import (
     RECORD_BYTES,
     Leader,
     LifeLock,
+    Parting,
     Pulse,
     home_of,
-    note_ended,
+    note_parting,
     pulse_of,
     read_note,
     remove_left_locks,
@@ -203,8 +204,9 @@ def test_a_note_that_found_no_space_is_made_good_with_the_pid_and_spoils_no_othe
     assert set(note.leaders) == {one, two}
 
 
-@pytest.mark.parametrize("cut_off", ["", "11 1.5"])
-def test_that_somebody_was_ended_for_its_lease_is_noted_beside_the_rest(home: Home, cut_off: str) -> None:
+@pytest.mark.parametrize("why", list(Parting))
+@pytest.mark.parametrize("cut_off", ["", "11", "11 1.5"])
+def test_why_a_death_is_no_crash_is_noted_beside_the_rest(home: Home, cut_off: str, why: Parting) -> None:
     lock = LifeLock(home, "w1", "store")
     lock.note_life(4.25, 60)
     lock.note_start(Leader(pid=11, since=1.5, seq=1, run=3))
@@ -212,12 +214,12 @@ def test_that_somebody_was_ended_for_its_lease_is_noted_beside_the_rest(home: Ho
         file.write(cut_off)
     before = read_note(lock.path)
 
-    note_ended(lock.path)
+    note_parting(lock.path, why)
     after = read_note(lock.path)
     lock.release()
-    note_ended(lock.path)  # it has left: nothing to note, and nothing made
+    note_parting(lock.path, why)  # it has left: nothing to note, and nothing made
 
-    assert (before.is_ended, after) == (False, before.replace(is_ended=True))
+    assert (before.parting, after) == (None, before.replace(parting=why))
     assert not os.path.exists(lock.path)
 
 

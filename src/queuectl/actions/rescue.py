@@ -15,7 +15,7 @@ from queuectl.store import claims, workers
 from queuectl.system import host, process
 from queuectl.system.endnotes import read_end_notes
 from queuectl.system.home import log_path, remove_file, script_path, stderr_path
-from queuectl.system.liveness import Pulse, home_of, read_note, remove_left_locks, remove_lock
+from queuectl.system.liveness import Parting, Pulse, home_of, read_note, remove_left_locks, remove_lock
 from queuectl.system.output import salvage
 
 TYPE_CHECKING = False
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 TIDY_EVERY_S = 10.0
 STUCK_S = 0.1
+_OUTCOMES = {Parting.ENDED: Outcome.lapsed, Parting.LEFT: Outcome.left, None: Outcome.lost}
 
 
 class Rescuer:
@@ -54,8 +55,8 @@ class Rescuer:
     def look(self, pardoned: "Collection[str]" = ()) -> list[str]:
         """Look once; return a note per job that was freed. Jobs of `pardoned` workers are handed back, not lost.
 
-        So are those of workers whose lock says that they were ended for their lease: whoever did that need not be the
-        first to find them dead.
+        So are those of workers whose lock says that their death is no crash, such as that they were ended for their
+        lease: whoever did that need not be the first to find them dead.
         """
         began = clock.boot_s()
         living, orphans, settings = self._database.read(self._read)
@@ -174,7 +175,8 @@ class Rescuer:
     def _report(self, orphan: "Orphan", settings: "Settings", pardoned: "Collection[str]") -> Report:
         """Return the report of a run that nobody saw end: its outcome, and what it had printed into its file."""
         job = orphan.claim.job
-        outcome = Outcome.lapsed() if job.worker_id in pardoned or self._is_ended(orphan.worker) else Outcome.lost()
+        parting = Parting.ENDED if job.worker_id in pardoned else self._parting_of(orphan.worker)
+        outcome = _OUTCOMES[parting]()
         home = self._home_of(orphan.worker)
         if home is None:
             return Report(outcome=outcome)
@@ -188,10 +190,10 @@ class Rescuer:
             report = report.replace(stderr_bytes=kept.total_bytes, stderr_file=name, stderr_tail=kept.tail)
         return report
 
-    def _is_ended(self, worker: "Worker | None") -> bool:
+    def _parting_of(self, worker: "Worker | None") -> Parting | None:
         if worker is None or self._home_of(worker) is None:  # another host's lock is not this file
-            return False
-        return read_note(lock_of(worker, self._database.dialect)).is_ended
+            return None
+        return read_note(lock_of(worker, self._database.dialect)).parting
 
     def _home_of(self, worker: "Worker | None") -> "Home | None":
         """Return where a worker kept its files, if that is on this host: several homes may share a PostgreSQL."""

@@ -129,6 +129,11 @@ class Outcome(Value):
         return cls.handed_back("its worker could not renew its lease")
 
     @classmethod
+    def left(cls) -> "Outcome":
+        """The worker was told to stop and left without a word to the store, which was away."""
+        return cls.handed_back("worker was told to stop while the store was away")
+
+    @classmethod
     def lost(cls) -> "Outcome":
         """The worker died while the command ran."""
         return cls(kind=OutcomeKind.LOST, error="worker was lost")

@@ -11,7 +11,7 @@ from queuectl import clock
 from queuectl.model.lease import Lease
 from queuectl.model.value import Value
 from queuectl.system import process
-from queuectl.system.liveness import note_ended, read_note
+from queuectl.system.liveness import Parting, note_parting, read_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Warden:
         """End workers, and then their commands: only now can none of them start another."""
         self.ended.update(ward.worker_id for ward in wards)
         for ward in wards:
-            note_ended(ward.lock_path)
+            note_parting(ward.lock_path, Parting.ENDED)
         process.kill([ward.pid for ward in wards])
         left = []
         for ward in wards:

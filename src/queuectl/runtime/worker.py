@@ -32,7 +32,7 @@ from queuectl.settings import resolve
 from queuectl.store import claims, config, inputs, workers
 from queuectl.store.takers import Taker
 from queuectl.system import process
-from queuectl.system.liveness import note_ended
+from queuectl.system.liveness import Parting, note_parting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,13 +121,26 @@ class Worker:
         """Let go of everything, of the row and the lock only where nothing is owed: rescue goes by their notes."""
         self._heartbeat.stop()
         self._pad.close()
-        if not (self._has_work() or self._has_doubt):
+        if self._has_work() or self._has_doubt:
+            self._leave_in_debt()
+        else:
             try:
                 self._identity.end()
             except StoreError as error:
                 self._log.warning("store", f"{error.message}; a supervisor will close this worker's row")
         self._database.close()
         self._log.info("ended", "ended")
+
+    def _leave_in_debt(self) -> None:
+        """Leave what it may hold to whoever rescues it, by the notes of how runs ended; the rest is handed back."""
+        lock = self._identity.lock
+        for claim, report in self._ended if lock.expect_ends() else ():
+            if report.can_be_noted and is_free(claim.job):
+                lock.note_outcome(claim.job.seq, claim.job.run, report.as_note())
+        note_parting(lock.path, Parting.LEFT)
+        owed = len(self._ended) + len(self._hand.claims) + len(self._hand.returned)
+        what = counted(owed, "job") if owed else "what it may have been given meanwhile"
+        self._log.warning("left", f"the store is away; leaving {what} to whoever rescues what dead workers held")
 
     def _let_go(self) -> None:
         """Let jobs go that waited for a limit in a lane nobody served before."""
@@ -163,6 +176,7 @@ class Worker:
             self._log.trouble(error.message)
             self._identity.lock.drop_stale()
             self._has_doubt = self._is_looking = True
+            self._hand.prompt.clear()  # how long they ran has nothing to do with how long it stays away
             self._failed_farewells += bool(self._order)
             self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
             return
@@ -498,27 +512,14 @@ class Worker:
     def _is_free_to_leave(self) -> bool:
         """Whether nothing can be ours any more; a store that stays away does not hold up a stop for ever.
 
-        Should a claim have been made without our knowing, its job is rescued like that of a worker that died.
+        Should a claim have been made without our knowing, its job is rescued and handed back.
         """
         return not self._has_work() and (not self._has_doubt or self._failed_farewells >= FAREWELLS)
 
     def _leaves_in_debt(self, now: float) -> bool:
-        """Whether it leaves without having settled what it ran: told to stop at once, and the store is away too long.
-
-        What it leaves is rescued by the notes of how runs ended where those say it; the rest is handed back, not lost.
-        """
+        """Whether it leaves with its runs not settled: told to stop at once, and the store is away too long."""
         has_tried = self._failed_farewells >= FAREWELLS and now >= self._now_since + FAREWELL_S
-        if self._order != workers.NOW or self._running or not has_tried:
-            return False
-        lock = self._identity.lock
-        for claim, report in self._ended if lock.expect_ends() else ():
-            if report.can_be_noted and is_free(claim.job):
-                lock.note_outcome(claim.job.seq, claim.job.run, report.as_note())
-        owed = len(self._ended) + len(self._hand.claims) + len(self._hand.returned)
-        note_ended(lock.path)
-        told = "the store is away; leaving {} to whoever rescues what dead workers held"
-        self._log.warning("left", told.format(counted(owed, "job")))
-        return True
+        return self._order == workers.NOW and not self._running and has_tried
 
     def _compare(self, now: float) -> None:
         """Hold what the database says is ours against what we run, and mend both.

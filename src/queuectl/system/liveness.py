@@ -1,8 +1,8 @@
 """Liveness: a worker holds a lock for as long as it lives; whoever can take that lock knows it is dead.
 
 The locked file also says what only its holder knows and others need when it is gone or hangs: when it last renewed its
-lease, and what tells the commands it runs: pids, and the pipes they print into. Whoever ends it for a lease that it did
-not renew says so there, too. It is written without a sync: after a power cut there are no commands.
+lease, and what tells the commands it runs: pids, and the pipes they print into. Where its death is no crash, that
+stands there, too. It is written without a sync: after a power cut there are no commands.
 """
 
 import fcntl
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 RECORD_BYTES = 128
 SUFFIX = ".lock"
-_ENDED = "ended"
 _STRUCK_OUT = b" " * (RECORD_BYTES - 1) + b"\n"
 
 
@@ -34,6 +33,15 @@ class Pulse(StrEnum):
     ALIVE = "alive"
     DEAD = "dead"
     OUT_OF_SIGHT = "out of sight"
+
+
+class Parting(StrEnum):
+    """Why the death of a worker is no crash, and nothing that its jobs are charged for."""
+
+    ENDED = "ended"
+    """It did not renew its lease, and was ended for it."""
+    LEFT = "left"
+    """It was told to stop, and could not settle what it held: the store was away."""
 
 
 class Leader(Value):
@@ -54,14 +62,14 @@ class Leader(Value):
 class LifeNote(Value):
     """What the locked file says: the last sign of life on the boot-time clock, the lease, the commands under way.
 
-    `is_ended` says that the holder did not renew its lease and was ended for it, so that its death is no crash.
+    `parting` is there where the death of the holder is no crash.
     """
 
     seen_at: float
     lease_s: float
     store: str
     leaders: tuple[Leader, ...]
-    is_ended: bool = False
+    parting: Parting | None = None
 
     def left(self, worker_id: str) -> list[Left]:
         """Return what these notes of a worker that is gone say about the commands it may have left."""
@@ -247,8 +255,8 @@ def home_of(path: str, home: Home) -> Home:
     return Home(root=os.path.dirname(os.path.dirname(path)), folder=folder)
 
 
-def note_ended(path: str) -> None:
-    """Say in the lock of another that it is about to be ended, since it did not renew its lease.
+def note_parting(path: str, why: Parting) -> None:
+    """Say in a lock that its holder is about to be gone, and that this is no crash.
 
     Before it is: from its death on, anybody on this host may be the first to look after its jobs.
     """
@@ -257,9 +265,9 @@ def note_ended(path: str) -> None:
     except OSError:
         return  # it has just left by itself
     try:
-        os.write(fd, f"\n{_ENDED}\n".encode())  # a line of its own: a full disk may have cut off the one before
+        os.write(fd, f"\n{why}\n".encode())  # a line of its own: a full disk may have cut off the one before
     except OSError:
-        pass  # no space: whoever ends it knows all the same
+        pass  # no space: it is taken for a crash, unless whoever looks after its jobs has ended it
     finally:
         os.close(fd)
 
@@ -271,21 +279,21 @@ def read_note(path: str) -> LifeNote:
             lines = file.read().decode("ascii", "replace").splitlines()
     except OSError:
         lines = []
-    leaders, seen_at, lease_s, store, is_ended = [], 0.0, 0.0, "", False
+    leaders, seen_at, lease_s, store, parting = [], 0.0, 0.0, "", None
     for number, line in enumerate(lines):
         words = line.replace("\0", " ").split()
         try:
             if number == 0 and len(words) >= 2:
                 seen_at, lease_s, store = float(words[0]), float(words[1]), "".join(words[2:])
-            elif words == [_ENDED]:
-                is_ended = True
+            elif len(words) == 1:
+                parting = Parting(words[0])
             elif len(words) >= 4:
                 leaders.append(_leader_of(words))
         except ValueError:
             continue  # cut off half way by a full disk
     if leaders and (ends := read_end_notes(path)):
         leaders = [leader for leader in leaders if (leader.seq, leader.run) not in ends]
-    return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders), is_ended=is_ended)
+    return LifeNote(seen_at=seen_at, lease_s=lease_s, store=store, leaders=tuple(leaders), parting=parting)
 
 
 def _leader_of(words: list[str]) -> Leader:
