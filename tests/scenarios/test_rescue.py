@@ -121,7 +121,7 @@ def test_a_worker_without_a_descriptor_left_hands_a_job_back_and_works_on(cli: C
 
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (free + 1, limits[1]))  # a pipe needs two
     job_id = cli.enqueue("true")
-    wait_for(lambda: int(str(cli.job(job_id)["run"])) >= 1 or None, "a first run")
+    wait_for(lambda: any(run["outcome"] for run in runs_of(cli.job(job_id))), "the end of a first run")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     job = cli.wait_for_state(job_id, "completed")
 
