@@ -15,6 +15,7 @@ from queuectl.actions.connect import Target, connect
 from queuectl.actions.rescue import Rescuer
 from queuectl.actions.submit import submit
 from queuectl.errors import StoreUnreachable
+from queuectl.model.after import Kind, Parent
 from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, Job, JobSpec
 from queuectl.model.states import State
@@ -418,6 +419,68 @@ def test_what_a_worker_owes_when_it_leaves_is_rescued_as_it_ended_and_nothing_is
     assert [run.outcome for run in get_runs(db, slow)] == [OutcomeKind.HANDED_BACK]
     assert [run.output_tail for run in get_runs(db, good)] == [b"good\n"]
     assert get_job(db, slow).losses == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"mutexes": ("db",)},
+        {"unique_key": "k"},
+        {"group": "g"},
+        {"policy": {"success_codes": [0, 3]}},
+        {"launch": {"nice": 1}},
+    ],
+    ids=str,
+)
+def test_a_short_run_that_ended_well_is_not_repeated_when_its_worker_leaves_whatever_waits_for_it(
+    worker: Worker, db: Database, target: Target, monkeypatch: pytest.MonkeyPatch, given: dict[str, object]
+) -> None:
+    after = (Parent(kind=Kind.OK, id="1"),)
+    monkeypatch.setattr(worker_module, "FAREWELL_S", 0.01)
+    monkeypatch.setattr(worker_module, "TROUBLE_PAUSE_S", 0.01)
+    submit(db, [JobSpec(command="true", cwd="/", **given)], who="me", environ={})  # type: ignore[arg-type]
+    submit(db, [JobSpec(command="true", cwd="/", after=after)], who="me", environ={})
+    worker._turn()
+
+    with monkeypatch.context() as away:
+        for name in ("read", "write"):
+            away.setattr(worker._database, name, _refuse)
+        turn_until(worker, lambda: bool(worker._ended))
+        worker._obey(workers.NOW)
+        turn_until(worker, lambda: worker._is_over)
+    leave(worker, monkeypatch)
+    Rescuer(db, target.home, {}).look()
+
+    assert [get_job(db, seq).state for seq in (1, 2)] == [State.COMPLETED, State.PENDING]
+    assert [(run.outcome, run.exit_code) for run in get_runs(db, 1)] == [(OutcomeKind.EXITED, 0)]
+
+
+def test_a_job_whose_input_the_store_does_not_give_now_waits_for_it_and_so_does_what_is_in_hand(
+    crowded: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = crowded
+    slow = add_job(db, command="sleep 600")
+    worker._turn()
+    submit(db, [JobSpec(command="cat", cwd="/", input=b"kept")] * 3, who="me", environ={})
+    monkeypatch.setattr(worker_module, "TROUBLE_PAUSE_S", 0.01)
+    worker._is_looking = True
+    held = take_in_hand(worker, monkeypatch)
+
+    with monkeypatch.context() as away:
+        for name in ("read", "write"):
+            away.setattr(worker._database, name, _refuse)
+        worker._retry_at = time.monotonic() + DEADLINE_S  # a settle has failed just now
+        worker._turn()
+        begun, returned = running(worker), [claim.job.seq for claim in worker._hand.returned]
+    turn_until(worker, lambda: all(get_job(db, seq).state is State.COMPLETED for seq in held))
+
+    assert (begun, len(held)) == ([slow.seq], 3)
+    assert sorted(returned) == held
+    assert [[run.output_tail for run in get_runs(db, seq)] for seq in held] == [[b"kept"]] * 3
+    assert running(worker) == [slow.seq]
+    assert get_job(db, slow.seq).losses == 0
+    stop_all(worker)
 
 
 def test_what_a_worker_may_have_been_given_without_hearing_of_it_is_not_charged_when_it_leaves(

@@ -135,7 +135,7 @@ class Worker:
         """Leave what it may hold to whoever rescues it, by the notes of how runs ended; the rest is handed back."""
         lock = self._identity.lock
         for claim, report in self._ended if lock.expect_ends() else ():
-            if report.can_be_noted and is_free(claim.job):
+            if report.can_be_noted:
                 lock.note_outcome(claim.job.seq, claim.job.run, report.as_note())
         note_parting(lock.path, Parting.LEFT)
         owed = len(self._ended) + len(self._hand.claims) + len(self._hand.returned)
@@ -150,6 +150,18 @@ class Worker:
             self._log.trouble(error.message)
 
     def _turn(self) -> None:
+        """See to what is due and wait for more; where the store fails, nothing of it is given up but the time."""
+        try:
+            self._see_to_all()
+        except StoreError as error:
+            self._log.trouble(error.message)
+            self._identity.lock.drop_stale()
+            self._has_doubt = self._is_looking = True
+            self._hand.prompt.clear()  # how long they ran has nothing to do with how long it stays away
+            self._failed_farewells += bool(self._order)
+            self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
+
+    def _see_to_all(self) -> None:
         now = time.monotonic()
         self._watch_heartbeat()
         if self._is_lapsing():
@@ -167,19 +179,10 @@ class Worker:
         if now < self._retry_at or not self._has_time_for_store():
             self._poll(self._retry_at if now < self._retry_at else now + TROUBLE_PAUSE_S)
             return
-        try:
-            if self._is_time_to_settle(now) or self._is_looking or now >= self._next_look:
-                self._settle_and_claim(now)
-            elif self._running and now >= self._next_orders:
-                self._take_orders(now)
-        except StoreError as error:
-            self._log.trouble(error.message)
-            self._identity.lock.drop_stale()
-            self._has_doubt = self._is_looking = True
-            self._hand.prompt.clear()  # how long they ran has nothing to do with how long it stays away
-            self._failed_farewells += bool(self._order)
-            self._retry_at = time.monotonic() + TROUBLE_PAUSE_S
-            return
+        if self._is_time_to_settle(now) or self._is_looking or now >= self._next_look:
+            self._settle_and_claim(now)
+        elif self._running and now >= self._next_orders:
+            self._take_orders(now)
         self._log.trouble_over()
         self._failed_farewells = 0
         self._bell.attend()
@@ -443,12 +446,20 @@ class Worker:
         return max(0, self._options.slots - len(self._running))
 
     def _start(self, claim: "Claim", *, is_patient: bool = False) -> bool:
-        """Start a command; True means that its run is over already, and set aside."""
+        """Start a command; True means that its run is over already, and set aside.
+
+        One whose input the store does not give now goes back in the line, with all that is in hand.
+        """
         if self._is_lapsing() or not self._heartbeat.is_renewed:  # frozen since the claim: it may be another's by now
             self._ended.append((claim, Report(outcome=Outcome.lapsed())))
             self._settle_by = 0.0
             return False
-        kept_input = None if claim.job.launch is None else self._kept_input(claim.job)
+        try:
+            kept_input = None if claim.job.launch is None else self._kept_input(claim.job)
+        except StoreError:
+            self._hand.returned.append(claim)
+            self._hand.give_back()
+            raise
         runner = Runner(claim, self._target.home, self._settings, self._pad, self._loop)
         runner.start(self._variables, kept_input, is_patient=is_patient)
         if runner.report is not None and not runner.is_starved:
