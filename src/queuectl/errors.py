@@ -17,6 +17,8 @@ QueuectlError                    1
 └── Refused                      6   a duplicate, a job in the wrong state, a running job
 """
 
+INTERRUPTED_CODE = 130
+"""What no error says: somebody ended it before it was done."""
 MAX_MESSAGE = 600
 MAX_NAME = 200
 LIKENESS = 0.7

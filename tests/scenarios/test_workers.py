@@ -13,8 +13,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from queuectl.system.limits import FILES_PER_RUN, OWN_FILES
 from tests.program import DEADLINE_S, QUOTED, Cli, lines_of, wait_for
+from tests.scenarios.hosts import start_under
 from tests.scenarios.working import (
     enqueue_all,
+    environment_of,
     is_running,
     marked,
     on_postgres,
@@ -187,6 +189,41 @@ def test_until_idle_does_not_wait_for_what_it_cannot_run_now(cli: Cli) -> None:
     assert f"a job still waits that no worker here could take now; see: queuectl why {paused}\n" in done.stderr
 
 
+@pytest.mark.parametrize("way", ["signal", "order"])
+def test_until_idle_that_is_told_to_stop_before_all_is_done_says_so_and_fails(
+    cli: Cli, tmp_path: Path, way: str
+) -> None:
+    going = cli.enqueue(f"while ! test -e {tmp_path}/go; do sleep 0.05; done")
+    left = cli.enqueue("true")
+    supervisor = cli.start("worker", "start", "--until-idle")
+    cli.wait_for_state(going, "processing")
+
+    if way == "signal":
+        supervisor.send_signal(signal.SIGINT)
+    else:
+        cli.run("worker", "stop", "--timeout", "0.1s")
+    wait_for(lambda: all(worker["stopping"] for worker in cli.json("worker", "list")), "the order")
+    (tmp_path / "go").touch()
+    said = supervisor.communicate(timeout=DEADLINE_S)[1]
+
+    assert (supervisor.returncode, cli.job(left)["state"]) == (130, "pending")
+    assert "told to stop before all was done; what is left: queuectl status" in said
+
+
+def test_until_idle_that_is_told_to_stop_when_all_is_done_has_done_what_it_was_to(cli: Cli, tmp_path: Path) -> None:
+    job_id = cli.enqueue(f"while ! test -e {tmp_path}/go; do sleep 0.05; done")
+    cli.enqueue("--delay", "1h", "true")
+    supervisor = cli.start("worker", "start", "--until-idle")
+    cli.wait_for_state(job_id, "processing")
+
+    supervisor.send_signal(signal.SIGINT)
+    (tmp_path / "go").touch()
+    said = supervisor.communicate(timeout=DEADLINE_S)[1]
+
+    assert (supervisor.returncode, cli.job(job_id)["state"]) == (0, "completed")
+    assert "before all was done" not in said
+
+
 def test_until_idle_waits_for_what_another_worker_runs(cli: Cli, tmp_path: Path) -> None:
     first, second = (cli.enqueue(f"while ! test -e {tmp_path}/go; do sleep 0.05; done") for _ in range(2))
     idle = [cli.start("worker", "start", "--until-idle") for _ in range(2)]
@@ -235,6 +272,23 @@ def test_a_killed_worker_is_replaced_and_its_job_run_again_uncharged(cli: Cli, t
     assert [run["outcome"] for run in runs_of(after)] == ["lost", "exited"]
     assert marked(before) == []
     assert wait_for_workers(cli, 1)[0]["id"] != killed["id"]
+
+
+@on_postgres
+def test_a_killed_worker_is_replaced_where_the_folder_that_its_files_were_named_from_is_gone(
+    cli: Cli, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    supervisor = start_under(cli, ["env", "-C", str(gone)], "worker", "start", env={"PGPASSFILE": "pgpass"})
+    killed = wait_for_workers(cli, 1)[0]
+    gone.rmdir()
+
+    os.kill(int(str(killed["pid"])), signal.SIGKILL)
+    (other,) = wait_for(lambda: [one for one in wait_for_workers(cli, 1) if one["id"] != killed["id"]], "another")
+
+    assert environment_of(int(str(other["pid"])))["PGPASSFILE"] == f"{gone}/pgpass"
+    assert supervisor.poll() is None
 
 
 @on_sqlite

@@ -66,11 +66,16 @@ def point_at(target: Target, environ: "Mapping[str, str]") -> dict[str, str]:
     pointed[HOME_VARIABLE] = target.home.root
     if target.sqlite_path != target.home.database:
         pointed[URL_VARIABLE] = target.url
-    if target.sqlite_path is None:
-        from queuectl.system.libpqfiles import whole_variables
+    return pointed | whole_files(target, environ)
 
-        pointed |= whole_variables(environ)
-    return pointed
+
+def whole_files(target: Target, environ: "Mapping[str, str]") -> dict[str, str]:
+    """Return those variables that name a file on the way to this store without its folder, with it."""
+    if target.sqlite_path is not None:
+        return {}
+    from queuectl.system.libpqfiles import whole_variables
+
+    return whole_variables(environ)
 
 
 def connect(target: Target, *, is_durable: bool = True, is_patient: bool = True) -> Database:

@@ -5,7 +5,7 @@ import os
 import sys
 
 from queuectl import __version__
-from queuectl.errors import BadInput, QueuectlError, UnknownName
+from queuectl.errors import INTERRUPTED_CODE, BadInput, QueuectlError, UnknownName
 from queuectl.system.leaving import leave
 
 TYPE_CHECKING = False
@@ -113,7 +113,7 @@ def main(argv: "Sequence[str]") -> int:
         return _tell(error)
     except KeyboardInterrupt:
         _print_the_rest()
-        return 130
+        return INTERRUPTED_CODE
     except BrokenPipeError:
         _drop_output()
         return 0

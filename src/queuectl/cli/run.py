@@ -18,6 +18,7 @@ from queuectl.cli.staying import SIGNAL_CODE, exit_code, outcome_of, tell_failur
 from queuectl.cli.store import find_job, target_of, who
 from queuectl.cli.text import drop_output, note, print_json, safe
 from queuectl.clock import wall_ms
+from queuectl.errors import INTERRUPTED_CODE
 from queuectl.model.job import JobSpec
 from queuectl.model.shapes import job_shape
 from queuectl.model.states import State
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 TAKES_WORDS = True
 FAILURE_CODE = staying.FAILURE_CODE
 """What main.py gives for whatever goes wrong here: it is not to look like the command's own failure."""
-INTERRUPTED_CODE = 130
 PIPE_SIGNAL = 13
 EXAMPLES = """\
   queuectl run 'make all'

@@ -302,7 +302,7 @@ def _stay(target: "Target", plan: "Plan", log: "Log", reserve: "Sequence[Forked]
         supervisor.run()
     finally:
         log.close()
-    return 1 if supervisor.has_failed else 0
+    return supervisor.exit_code
 
 
 def _default_slots(args: "Args") -> int:

@@ -6,12 +6,13 @@ import sys
 import time
 from functools import cached_property
 
-from queuectl.actions.connect import Target, connect, locate, use_for_work, working_settings
-from queuectl.errors import QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
+from queuectl.actions.connect import Target, connect, locate, use_for_work, whole_files, working_settings
+from queuectl.errors import INTERRUPTED_CODE, QueuectlError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.duty import Duty
 from queuectl.model.units import counted
 from queuectl.model.value import Value
 from queuectl.runtime.bell import make_bell
+from queuectl.runtime.checkpoint import keep_log_small
 from queuectl.runtime.heartbeat import Heartbeat
 from queuectl.runtime.identity import Identity, new_id
 from queuectl.runtime.log import Log
@@ -22,6 +23,7 @@ from queuectl.runtime.spawn import Started, end_of, start_worker
 from queuectl.runtime.ticker import Ticker
 from queuectl.runtime.warden import Ward, Warden
 from queuectl.store import workers
+from queuectl.store.takers import Taker
 from queuectl.system import process
 from queuectl.system.limits import close_inherited_on_exec
 from queuectl.system.liveness import lock_path
@@ -37,16 +39,12 @@ if TYPE_CHECKING:
     from queuectl.actions.rescue import Rescuer
     from queuectl.actions.upkeep import Upkeep
     from queuectl.store.database import Tx
-    from queuectl.store.sqlite import SqliteDialect
     from queuectl.system.forking import Forked
 
     Result = TypeVar("Result")
 
 UPKEEP_EVERY_S = 1.0
 RESCUE_EVERY_S = 1.0
-CHECKPOINT_BYTES = 4 << 20
-RESTART_LOG_BYTES = 32 << 20
-TIGHT_LOGS = 4
 QUICK_DEATH_S = 5.0
 MAX_PAUSE_S = 30.0
 
@@ -73,6 +71,7 @@ class Supervisor:
         on_ready: "Callable[[list[Started]], None]",
         reserve: "Sequence[Forked]",
     ) -> None:
+        os.environ.update(whole_files(target, os.environ))  # for workers that are started when our folder is gone
         self._target = target
         self._plan = plan
         self._log = log
@@ -98,7 +97,14 @@ class Supervisor:
         self._must_mark = False
         self._next_upkeep = 0.0
         self._next_rescue = 0.0
-        self.has_failed = False
+        self._has_failed = self._is_cut_short = False
+
+    @property
+    def exit_code(self) -> int:
+        """What it leaves with: 1 where workers ended badly, and another than 0 where it was to do more than it did."""
+        if self._has_failed:
+            return 1
+        return INTERRUPTED_CODE if self._is_cut_short and not self._is_restarting else 0
 
     # What only looks after workers is imported and made when it is first asked for: while they start by themselves.
 
@@ -142,21 +148,31 @@ class Supervisor:
         try:
             self._upkeep(time.monotonic())
             if self._plan.until_idle:
+                self._is_cut_short = bool(self._stop)  # also where the store cannot tell any more
                 self._chores.finish()
-                self._say_what_waits()
+                self._say_what_is_left()
             self._identity.end()
             self._rescuer.finish()
         except StoreError as error:
             self._log.warning("store", f"{error.message}; another supervisor will close this one's row")
         self._database.close()
 
-    def _say_what_waits(self) -> None:
-        """Name what is left waiting: whoever asked to run everything should know that it did not happen."""
-        from queuectl.actions.unservable import left_waiting
+    def _say_what_is_left(self) -> None:
+        """Say what is left: whoever asked to run everything should know that it did not happen."""
+        duty = self._plan.duty
+        if not self._stop:
+            from queuectl.actions.unservable import left_waiting
 
-        waiting = self._database.read(lambda tx: left_waiting(tx, self._plan.duty.queues))
-        if waiting is not None and not self._stop:
-            self._log.info("waiting", waiting)
+            waiting = self._database.read(lambda tx: left_waiting(tx, duty.queues))
+            if waiting is not None:
+                self._log.info("waiting", waiting)
+            return
+        from queuectl.actions.settle import Holder, is_drained
+
+        taker = Taker(worker_id=self._identity.id, queues=duty.queues, supply=duty.supply)
+        self._is_cut_short = not is_drained(self._database, Holder(taker=taker, host=self._identity.host))
+        if self._is_cut_short:
+            self._log.warning("cut_short", "told to stop before all was done; what is left: queuectl status")
 
     def _register(self) -> tuple[Identity, Heartbeat]:
         settings = self._database.read(lambda tx: working_settings(tx, os.environ))
@@ -213,7 +229,7 @@ class Supervisor:
             self._next_rescue = now + RESCUE_EVERY_S
             self._rescue()
         if self._target.sqlite_path is not None:
-            _checkpoint(self._database.dialect, self._target.sqlite_path)  # type: ignore[arg-type]
+            keep_log_small(self._database.dialect, self._target.sqlite_path)  # type: ignore[arg-type]
 
     def _look(self, tx: "Tx") -> "workers.Worker | None":
         """Return our own row with its orders, and learn when the next schedule is due."""
@@ -275,7 +291,7 @@ class Supervisor:
         self._log.warning("worker_died", f"worker {worker.worker_id[:6]} (pid {worker.pid}) died: {how}")
         self._next_upkeep = self._next_rescue = 0.0  # at once
         if self._stop:
-            self.has_failed = True
+            self._has_failed = True
             return
         self._quick_deaths = self._quick_deaths + 1 if lived < QUICK_DEATH_S else 0
         pause = min(MAX_PAUSE_S, 0.1 * 2**self._quick_deaths) if self._quick_deaths > 1 else 0.0
@@ -354,17 +370,6 @@ def persistently(work: "Callable[[], Result]", log: Log) -> "Result":
             return result
 
 
-def _checkpoint(dialect: "SqliteDialect", path: str) -> None:
-    try:
-        size = os.path.getsize(f"{path}-wal")
-    except OSError:
-        return
-    disk = os.statvfs(os.path.dirname(path) or ".")
-    is_tight = disk.f_bavail * disk.f_frsize < TIGHT_LOGS * size  # once the disk is full, no checkpoint helps any more
-    if size >= CHECKPOINT_BYTES or is_tight:
-        dialect.checkpoint(restart=is_tight or size >= RESTART_LOG_BYTES)
-
-
 def main() -> None:
     """Run a detached supervisor as `worker start -d` asked, in the last argument."""
     fields = json.loads(sys.argv[-1])
@@ -392,4 +397,4 @@ def main() -> None:
     except QueuectlError as error:
         os.write(2, f"{error.message}\n".encode())
         sys.exit(error.exit_code)
-    sys.exit(1 if supervisor.has_failed else 0)
+    sys.exit(supervisor.exit_code)
