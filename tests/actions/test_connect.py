@@ -81,18 +81,22 @@ def test_a_file_that_a_postgres_url_names_is_the_same_from_any_folder(
     assert locate(None, point_at(target, {})) == target
 
 
+SERVICES = ("service=q&servicefile=/etc/one.conf", "service=q&servicefile=/etc/other.conf")
+
+
 def test_it_is_the_same_store_from_whichever_folder_its_url_names_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {"QUEUECTL_DATABASE_URL": "postgresql://db/queue?sslrootcert=root.crt&user=me"}
-    other = {"QUEUECTL_DATABASE_URL": "postgresql://db/queue?sslrootcert=root.crt&user=you"}
+    others = [f"postgresql://db/queue?{more}" for more in ("sslrootcert=root.crt&user=you", *SERVICES)]
 
     here = locate(None, given)
     monkeypatch.chdir(tmp_path)
     there = locate(None, given)
 
     assert here.url != there.url
-    assert here.home == there.home != locate(None, other).home
+    assert here.home == there.home
+    assert len({here.home, *(locate(None, {"QUEUECTL_DATABASE_URL": url}).home for url in others)}) == 1 + len(others)
 
 
 @pytest.mark.parametrize(

@@ -350,12 +350,13 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(local: Cli) -> None:
     assert local.json("list") == []
 
 
-def test_a_folder_that_was_removed_meanwhile_is_named_as_the_problem(local: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["enqueue true", "export out.jsonl", "backup out.db"])
+def test_a_folder_that_was_removed_meanwhile_is_named_as_the_problem(local: Cli, tmp_path: Path, words: str) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
 
     done = subprocess.run(
-        ["/bin/sh", "-c", f"rmdir '{gone}'; exec {QUOTED} enqueue true"],
+        ["/bin/sh", "-c", f"rmdir '{gone}'; exec {QUOTED} {words}"],
         cwd=gone,
         env=local.environ,
         capture_output=True,

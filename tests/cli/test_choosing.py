@@ -156,10 +156,11 @@ def test_a_running_job_is_passed_by_when_many_are_deleted(cli: Cli) -> None:
     cli.wait_for_state("busy", "processing")
     cli.ok("enqueue", "--delay", "1h", "true")
 
+    assert cli.ok("edit", "1-2", "--tag", "y") == "2 edited\n"
     assert cli.ok("delete", "--all", "--yes") == "1 deleted, 1 passed by: 1 processing\n"
     assert cli.run("hold", "busy").returncode == 6
     assert cli.run("edit", "busy", "--priority", "3").returncode == 6
-    assert cli.ok("edit", "busy", "--tag", "x") == "busy: tags none -> x\n"
+    assert cli.ok("edit", "busy", "--tag", "x") == "busy: tags y -> y,x\n"
     assert cli.ok("cancel", "--state", "processing", "--yes").startswith("0 cancelled; 1 is with its worker")
     assert cli.wait_for_state("busy", "cancelled")["error"] == "cancelled while running"
 

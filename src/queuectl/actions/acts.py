@@ -57,6 +57,8 @@ class Act(Value):
     """Of which jobs it is done after the others."""
     detail: "Callable[[Sequence[Done]], str] | None" = None
     """What more there is to put on record of what was done."""
+    is_left_to_workers: bool = False
+    """Whether the worker of a running job is told to do it."""
 
     def ordered(self, meant: "Sequence[Job]") -> "Sequence[Job]":
         """Return jobs in the order in which it is done to them."""
@@ -199,7 +201,7 @@ def act_on_many(
 
         done, left = database.write(work)
         count += len(done)
-        held += sum(one.job.state == State.PROCESSING for one in done)
+        held += sum(chosen.act.is_left_to_workers and one.job.state == State.PROCESSING for one in done)
         for state, number in left.items():
             passed[state] = passed.get(state, 0) + number
     return Tally(count=count, passed=passed, held=held)

@@ -10,6 +10,7 @@ from queuectl.model import transfer
 from queuectl.model.lineformats import FORMAT
 from queuectl.model.transfer import End, Extras, Header
 from queuectl.store import attempts, config, edges, groups, inputs, jobs, limits, queues, schedules, unique_keys
+from queuectl.system.paths import whole_path
 from queuectl.system.wholefile import whole_file
 
 TYPE_CHECKING = False
@@ -62,6 +63,7 @@ def export(database: "Database", wanted: "jobs.Filter | None", write: "Callable[
 
 def export_file(target: "Target", wanted: "jobs.Filter | None", path: str, *, force: bool = False) -> End:
     """Write an export into a file, which is there once it is whole; one that exists is replaced by `force` alone."""
+    path = whole_path(path)
     if target.sqlite_path is not None and os.path.realpath(path) in {
         os.path.realpath(f"{target.sqlite_path}{end}") for end in ("", "-wal", "-shm", "-journal")
     }:

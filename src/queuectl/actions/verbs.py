@@ -146,7 +146,14 @@ def _running(job: "Job", verb: str) -> Refused:
     return Refused(f"job {job.id} is running", hint=f"cancel it first: queuectl cancel {job.id}, then {verb} it")
 
 
-CANCEL = Act(name="cancel", done="cancelled", states=frozenset(State) - FINAL, on_one=_cancel, takes_groups=True)
+CANCEL = Act(
+    name="cancel",
+    done="cancelled",
+    states=frozenset(State) - FINAL,
+    on_one=_cancel,
+    takes_groups=True,
+    is_left_to_workers=True,
+)
 RETRY = Act(
     name="retry",
     done="retried",

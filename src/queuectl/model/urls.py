@@ -12,7 +12,9 @@ FILE_PARAMETERS = (
     "sslkeylogfile",
     "sslrootcert",
 )
-"""What in a PostgreSQL URL names a file of this host: how to get to a store, not which one it is."""
+"""What in a PostgreSQL URL names a file of this host."""
+_NAMES_THE_STORE = "servicefile"
+"""The one of them that says which store it is; the others say how to get there."""
 
 
 def without_password(url: str) -> str:
@@ -28,7 +30,7 @@ def without_password(url: str) -> str:
 def mark_of(address: str) -> str:
     """Return a short word of letters and digits for the address of a store, as it is without its password.
 
-    Whatever files it names, and from whichever folder.
+    The same whatever files it names to get there, and from whichever folder.
     """
     try:
         from _blake2 import blake2b  # hashlib would bring OpenSSL, and a tenth of a worker's start
@@ -41,4 +43,5 @@ def mark_of(address: str) -> str:
 def _without_files(address: str) -> str:
     if "?" not in address:
         return address
-    return re.sub(rf"([?&](?:{'|'.join(FILE_PARAMETERS)})=)[^&]*", r"\1", address)
+    names = "|".join(name for name in FILE_PARAMETERS if name != _NAMES_THE_STORE)
+    return re.sub(rf"([?&](?:{names})=)[^&]*", r"\1", address)
