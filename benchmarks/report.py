@@ -3,6 +3,7 @@
 `python -m benchmarks.report` writes all of them again from results/full.json and results/dashboard.json.
 """
 
+import argparse
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -56,6 +57,8 @@ class Result:
 def main() -> None:
     """Write plots, page and blocks from the newest run of each kind."""
     from benchmarks.plots import draw_all
+
+    argparse.ArgumentParser(prog="python -m benchmarks.report", description=main.__doc__).parse_args()
 
     for name in (FULL, DASHBOARD):
         result = newest(name)

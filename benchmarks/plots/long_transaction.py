@@ -23,7 +23,7 @@ def draw(canvas: Canvas, figures: Figures) -> None:
     axes.plot(numbers(figure, "free_jobs"), free_us, "s", ms=4.5, color=GREY, label="in turns, none is held")
     axes.axhline(without_us, color=GREY, lw=1, label=f"median of these, {number(without_us)} us")
     axes.annotate(
-        figure.ratio_text.partition(" of")[0],
+        f"{figure.ratio_text.partition(' of')[0]}, the last {len(figure.ratios)}",
         (jobs[-1], held_us[-1]),
         (6, -3),
         textcoords="offset points",

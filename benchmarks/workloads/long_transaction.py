@@ -41,7 +41,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
         ratios=ratios(last, [without_us] * len(last)),
         absolute=last,
         absolute_unit="us",
-        note=f"the first {STRIDE} took {number(held_us[0])} us each, without a held one {number(without_us)} us",
+        note=f"the first {STRIDE} took {number(held_us[0])} us each, without a held one {number(without_us)} us; "
+        f"in brackets the last {len(last)} times {STRIDE}, one after the other",
         values={
             "jobs": [float((place + 1) * STRIDE) for place in range(len(held_us))],
             "held_us": held_us,

@@ -9,7 +9,9 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks import machine, stores
 from benchmarks.budgets import BUDGETS, DASHBOARD, FULL
+from benchmarks.report import ROOT
 from benchmarks.workloads import MODULES
+from tests.program import DEADLINE_S
 
 
 class Begun(Exception):
@@ -43,6 +45,33 @@ def test_a_part_is_measured_all_the_same(without_plots: None, monkeypatch: pytes
 
     with pytest.raises(Begun):
         program.main()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_interrupted_clears_up_whatever_signal_follows(number: signal.Signals) -> None:
+    code = """if True:
+        import sys
+        from benchmarks.__main__ import _leave_in_order
+        _leave_in_order()
+        try:
+            print("begun", flush=True)
+            sys.stdin.readline()
+        finally:
+            sys.stdin.readline()
+            print("cleared", flush=True)
+    """
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, text=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == "begun\n"
+
+        process.send_signal(number)
+        assert process.stderr.readline() == "\n"
+        said = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        cleared, more = process.communicate("go on\n", timeout=DEADLINE_S)
+
+    assert said == "interrupted: clearing up; nothing is written\n"
+    assert (cleared, more, process.returncode) == ("cleared\n", "", 128 + number)
 
 
 def test_the_whole_runs_measure_everything_once_and_judge_every_budget() -> None:
