@@ -38,6 +38,7 @@ IDLE_ROUNDS = 3
 VIEWER_ROUNDS = 3
 BURST = 10
 WATCHED_S = 4.0
+ADD_EVERY_S = 0.2
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -213,10 +214,11 @@ def _reads(count: Callable[[], int], port: int, viewers: int) -> float:
         threads = [threading.Thread(target=_look_on, args=(_stream(stack, port), port)) for _ in range(viewers)]
         for thread in threads:
             thread.start()
-        _add_slowly(port)
-        for thread in threads:
-            thread.join()
-    return (count() - before) / (time.perf_counter() - begun)
+        _add_slowly(port, WATCHED_S)
+        rate = (count() - before) / (time.perf_counter() - begun)
+        while any(thread.is_alive() for thread in threads):  # who waits for a change would wait for long now
+            _add_slowly(port, ADD_EVERY_S)
+    return rate
 
 
 @contextmanager
@@ -268,12 +270,12 @@ def _look_on(stream: HTTPResponse, port: int) -> None:
                 connection.close()
 
 
-def _add_slowly(port: int) -> None:
-    until = time.perf_counter() + WATCHED_S
+def _add_slowly(port: int, for_s: float) -> None:
+    until = time.perf_counter() + for_s
     with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as api:
         while time.perf_counter() < until:
             _add_s(api)
-            time.sleep(0.2)
+            time.sleep(ADD_EVERY_S)
 
 
 def _add_s(api: HTTPConnection) -> float:
