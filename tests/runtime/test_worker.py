@@ -14,7 +14,7 @@ from queuectl import clock
 from queuectl.actions.connect import Target, connect
 from queuectl.actions.rescue import Rescuer
 from queuectl.actions.submit import submit
-from queuectl.errors import StoreUnreachable
+from queuectl.errors import NotAStore, StoreUnreachable
 from queuectl.model.after import Kind, Parent
 from queuectl.model.duty import Duty
 from queuectl.model.job import Claim, Job, JobSpec
@@ -464,8 +464,9 @@ def test_a_job_whose_input_the_store_does_not_give_now_waits_for_it_and_so_does_
     worker._turn()
     submit(db, [JobSpec(command="cat", cwd="/", input=b"kept")] * 3, who="me", environ={})
     monkeypatch.setattr(worker_module, "TROUBLE_PAUSE_S", 0.01)
+    monkeypatch.setattr(hand, "HOLD_S", 600.0)
     worker._is_looking = True
-    held = take_in_hand(worker, monkeypatch)
+    first, *others = held = take_in_hand(worker, monkeypatch)
 
     with monkeypatch.context() as away:
         for name in ("read", "write"):
@@ -475,12 +476,31 @@ def test_a_job_whose_input_the_store_does_not_give_now_waits_for_it_and_so_does_
         begun, returned = running(worker), [claim.job.seq for claim in worker._hand.returned]
     turn_until(worker, lambda: all(get_job(db, seq).state is State.COMPLETED for seq in held))
 
-    assert (begun, len(held)) == ([slow.seq], 3)
-    assert sorted(returned) == held
-    assert [[run.output_tail for run in get_runs(db, seq)] for seq in held] == [[b"kept"]] * 3
+    assert (begun, returned) == ([slow.seq], others)
+    assert [run.outcome for run in get_runs(db, first)] == [OutcomeKind.HANDED_BACK, OutcomeKind.EXITED]
+    assert [[run.output_tail for run in get_runs(db, seq)][-1] for seq in held] == [b"kept"] * 3
+    assert [get_job(db, seq).attempts for seq in held] == [1] * 3
     assert running(worker) == [slow.seq]
     assert get_job(db, slow.seq).losses == 0
     stop_all(worker)
+
+
+def test_a_job_whose_input_cannot_be_read_ends_in_the_dlq_and_holds_up_no_other(
+    worker: Worker, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(db, [JobSpec(command="cat", cwd="/", input=b"kept", max_retries=0)], who="me", environ={})
+    submit(db, [JobSpec(command="true", cwd="/")], who="me", environ={})
+
+    def be_damaged(*_: object) -> None:
+        raise NotAStore("database disk image is malformed")
+
+    monkeypatch.setattr(worker, "_kept_input", be_damaged)
+    wait_for(lambda: turn(worker, db, lambda _: get_job(db, 2).state is State.COMPLETED), "the other one")
+
+    assert get_job(db, 1).state is State.DEAD
+    (run,) = get_runs(db, 1)
+    assert (run.outcome, run.exit_code) == (OutcomeKind.NOT_STARTED, 126)
+    assert run.error == "its input cannot be read: database disk image is malformed"
 
 
 def test_what_a_worker_may_have_been_given_without_hearing_of_it_is_not_charged_when_it_leaves(

@@ -145,12 +145,12 @@ class Supervisor:
         """Leave in order; with a store that cannot be reached, the next supervisor does the rest."""
         self._warden.stop()
         self._heartbeat.stop()
+        self._is_cut_short = self._plan.until_idle and bool(self._stop)  # unless the store can tell otherwise
         try:
             self._upkeep(time.monotonic())
             if self._plan.until_idle:
-                self._is_cut_short = bool(self._stop)  # also where the store cannot tell any more
-                self._chores.finish()
                 self._say_what_is_left()
+                self._chores.finish()
             self._identity.end()
             self._rescuer.finish()
         except StoreError as error:
@@ -171,7 +171,7 @@ class Supervisor:
 
         taker = Taker(worker_id=self._identity.id, queues=duty.queues, supply=duty.supply)
         self._is_cut_short = not is_drained(self._database, Holder(taker=taker, host=self._identity.host))
-        if self._is_cut_short:
+        if self._is_cut_short and not self._is_restarting:
             self._log.warning("cut_short", "told to stop before all was done; what is left: queuectl status")
 
     def _register(self) -> tuple[Identity, Heartbeat]:

@@ -10,7 +10,7 @@ from queuectl.actions.connect import Target, settings_of
 from queuectl.actions.endings import has_ties
 from queuectl.actions.parking import let_go
 from queuectl.actions.settle import Holder, Step, is_free, settle_and_claim
-from queuectl.errors import BadInput, StoreError
+from queuectl.errors import BadInput, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from queuectl.model.attempt import Report
 from queuectl.model.units import counted
 from queuectl.model.verdict import Outcome
@@ -448,18 +448,18 @@ class Worker:
     def _start(self, claim: "Claim", *, is_patient: bool = False) -> bool:
         """Start a command; True means that its run is over already, and set aside.
 
-        One whose input the store does not give now goes back in the line, with all that is in hand.
+        One whose input the store cannot give now is handed back, with all that is in hand.
         """
         if self._is_lapsing() or not self._heartbeat.is_renewed:  # frozen since the claim: it may be another's by now
-            self._ended.append((claim, Report(outcome=Outcome.lapsed())))
-            self._settle_by = 0.0
-            return False
+            return self._begin_none(claim, Outcome.lapsed())
         try:
             kept_input = None if claim.job.launch is None else self._kept_input(claim.job)
-        except StoreError:
-            self._hand.returned.append(claim)
+        except (StoreUnreachable, StoreBusy, StoreFull):
+            self._begin_none(claim, Outcome.handed_back("the store was away with its input"))
             self._hand.give_back()
             raise
+        except StoreError as error:  # damaged: it would be so the next time, too
+            return self._begin_none(claim, Outcome.not_started(126, f"its input cannot be read: {error.message}"))
         runner = Runner(claim, self._target.home, self._settings, self._pad, self._loop)
         runner.start(self._variables, kept_input, is_patient=is_patient)
         if runner.report is not None and not runner.is_starved:
@@ -471,6 +471,13 @@ class Worker:
         if runner.is_starved:
             self._log.warning("starved", "no memory, processes or files left to start a command; trying again shortly")
             self._retry_at = time.monotonic() + STARVED_PAUSE_S
+        return False
+
+    def _begin_none(self, claim: "Claim", outcome: Outcome) -> bool:
+        """Have a run settled at once that was never begun."""
+        self._hand.late.discard(claim.job.seq)
+        self._ended.append((claim, Report(outcome=outcome)))
+        self._settle_by = 0.0
         return False
 
     def _kept_input(self, job: "Job") -> bytes | None:
