@@ -227,6 +227,7 @@ def test_cancelling_twice_is_once_and_a_third_time_after_the_end_is_refused(
     slow.wait_until_begun()
 
     codes = [cli.run("cancel", job_id).returncode for _ in range(2)]
+    slow.wait_until_asked()
     slow.let_end()
     job = cli.wait_for_state(job_id, "cancelled")
     late = cli.run("cancel", job_id)
